@@ -1,0 +1,108 @@
+//! Finding a Java that Cassandra 5.0 runs on.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::Error;
+
+/// The releases Cassandra 5.0 supports. Newer ones refuse its security manager.
+const SUPPORTED: [u32; 2] = [17, 11];
+const PACKAGE: &str = "openjdk-17-jre-headless";
+
+/// A Java runtime.
+#[derive(Clone, Debug)]
+pub(crate) struct Java {
+    pub(crate) program: PathBuf,
+    /// The text of `java -version`, which tells builds apart.
+    pub(crate) version: String,
+}
+
+impl Java {
+    /// The first fitting runtime of `$JAVA_HOME`, the `PATH` and `/usr/lib/jvm`. Looked for once
+    /// per process.
+    pub(crate) fn find() -> Result<&'static Java, Error> {
+        static FOUND: OnceLock<Java> = OnceLock::new();
+        if let Some(java) = FOUND.get() {
+            return Ok(java);
+        }
+        let java = first_fitting(candidates())?;
+        Ok(FOUND.get_or_init(|| java))
+    }
+}
+
+fn candidates() -> Vec<PathBuf> {
+    let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
+    let mut found: Vec<PathBuf> = home.into_iter().collect();
+    found.push("java".into());
+    let installed = fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
+    found.extend(installed.map(|entry| entry.path().join("bin/java")));
+    found
+}
+
+fn first_fitting(candidates: Vec<PathBuf>) -> Result<Java, Error> {
+    let mut unfit = None;
+    for program in candidates {
+        let Some(version) = version_of(&program) else {
+            continue;
+        };
+        match major(&version) {
+            Some(release) if SUPPORTED.contains(&release) => return Ok(Java { program, version }),
+            _ => unfit = unfit.or_else(|| version.lines().next().map(str::to_owned)),
+        }
+    }
+    let problem = unfit.map_or_else(
+        || "java was not found".to_owned(),
+        |found| format!("Cassandra 5.0 runs on Java 11 or 17, and here is {found}"),
+    );
+    Err(Error::Tool {
+        problem,
+        install: PACKAGE,
+    })
+}
+
+fn version_of(program: &Path) -> Option<String> {
+    let output = Command::new(program)
+        .arg("-version")
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// The release in `openjdk version "17.0.15" 2025-04-15`.
+fn major(version: &str) -> Option<u32> {
+    let quoted = version.split('"').nth(1)?;
+    let digits = quoted.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_release_is_read_from_what_java_prints() {
+        assert_eq!(
+            major("openjdk version \"17.0.15\" 2025-04-15\nOpenJDK"),
+            Some(17)
+        );
+        assert_eq!(major("openjdk version \"25\" 2025-09-16"), Some(25));
+        assert_eq!(major("java version \"1.8.0_442\""), Some(1));
+        assert_eq!(major("no java here"), None);
+    }
+
+    #[test]
+    fn a_machine_without_java_is_told_what_to_install() {
+        let error = first_fitting(vec!["/nonexistent/java".into()]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "java was not found; install openjdk-17-jre-headless"
+        );
+    }
+}

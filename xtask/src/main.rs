@@ -1,0 +1,60 @@
+//! The project's own commands.
+//!
+//! - `cargo xtask test` runs every check of the project, a real Cassandra included.
+//! - `cargo xtask cassandra` runs a Cassandra in the foreground.
+//! - `cargo xtask fetch` gets the servers the tests need, and no more.
+
+mod cargo;
+mod examples;
+mod serve;
+mod step;
+mod suite;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::serve::Serve;
+use crate::step::Step;
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "The project's own commands")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run every check: format, lints, tests, documentation, examples.
+    Test {
+        /// Run these steps only; Cassandra is started for those that need it.
+        #[arg(long, value_enum, num_args = 1.., value_name = "STEP")]
+        only: Vec<Step>,
+    },
+    /// Run one Cassandra in the foreground until Ctrl-C.
+    Cassandra(Serve),
+    /// Fetch the servers the tests need.
+    Fetch,
+}
+
+fn main() -> ExitCode {
+    let passed = match Arguments::parse().command {
+        Command::Test { only } => suite::run(&only),
+        Command::Cassandra(serve) => serve.run(),
+        Command::Fetch => fetch(),
+    };
+    match passed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn fetch() -> Result<(), String> {
+    let installation = peristyle_servers::fetch().map_err(|error| error.to_string())?;
+    println!("{}", installation.jars().display());
+    Ok(())
+}
