@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::address::{self, Ports};
 use crate::certificates::Certificates;
 use crate::config::{Config, Files, Tls};
-use crate::cql::{Client, Login};
+use crate::cql::{Client, Login, Row};
 use crate::fetch::{Installation, fetch};
 use crate::java::Java;
 use crate::process::{self, Process};
@@ -348,19 +348,23 @@ impl Cassandra {
         Error::Server { address, reason }
     }
 
-    /// Whether the node sees `peers` other nodes, all of them up and with tokens.
+    /// Whether the node sees `peers` other nodes, all of them up, with tokens, and with the same
+    /// schema as its own.
     pub(crate) fn sees(&self, peers: usize) -> Result<bool, Error> {
-        let rows = self.client()?.query(
-            "SELECT tokens, data_center, rack, schema_version, native_address FROM system.peers_v2",
+        let mut client = self.client()?;
+        let own = client.query("SELECT schema_version FROM system.local")?;
+        let others = client.query(
+            "SELECT schema_version, tokens, data_center, rack, native_address FROM system.peers_v2",
         )?;
-        let whole = rows
-            .iter()
-            .filter(|row| row.iter().all(Option::is_some))
-            .count();
+        let known = |row: &&Row| {
+            row.iter().all(Option::is_some)
+                && row.first() == own.first().and_then(|row| row.first())
+        };
+        let known = others.iter().filter(known).count();
         let file = self.log_file();
         let log =
             fs::read_to_string(&file).map_err(Error::io(format!("reading {}", file.display())))?;
-        Ok(whole == peers && peers_up(&log) == peers)
+        Ok(known == peers && peers_up(&log) == peers)
     }
 }
 

@@ -39,7 +39,7 @@ const RESULT: u8 = 0x08;
 const AUTH_RESPONSE: u8 = 0x0f;
 const AUTH_SUCCESS: u8 = 0x10;
 /// Section 3: consistency levels.
-const ONE: u16 = 0x0001;
+const QUORUM: u16 = 0x0004;
 /// Section 4.1.4: spares the client the parsing of column types.
 const SKIP_METADATA: u8 = 0x02;
 /// Section 4.2.5.
@@ -93,11 +93,11 @@ impl Client {
         Client { address, wire }.greet(login)
     }
 
-    /// Runs one statement at consistency ONE, and gives the rows of its only page.
+    /// Runs one statement at consistency QUORUM, and gives the rows of its only page.
     pub fn query(&mut self, statement: &str) -> Result<Vec<Row>, Error> {
         let mut body = Vec::new();
         put_bytes(&mut body, statement.as_bytes());
-        body.extend(ONE.to_be_bytes());
+        body.extend(QUORUM.to_be_bytes());
         body.push(SKIP_METADATA);
         let (opcode, body) = self.call(QUERY, &body)?;
         if opcode != RESULT {

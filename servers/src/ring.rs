@@ -77,14 +77,17 @@ impl Ring {
             .ok_or_else(|| Error::Setting(format!("node {index} of a ring of {count}")))
     }
 
-    /// Waits until every node sees all others up, at most 90 s.
+    /// Waits until every node sees all others up and all have the same schema, at most 90 s: after
+    /// a restart, and between a change of the schema and its first use.
     pub fn wait_until_whole(&self) -> Result<(), Error> {
         let peers = self.nodes.len() - 1;
         let deadline = Instant::now() + FORM_LIMIT;
         for node in &self.nodes {
             while !node.sees(peers).unwrap_or(false) {
                 if Instant::now() > deadline {
-                    return Err(node.failed(format!("it does not see its {peers} peers")));
+                    return Err(node.failed(format!(
+                        "it does not see its {peers} peers up and with its schema"
+                    )));
                 }
                 thread::sleep(Duration::from_millis(100));
             }
