@@ -29,9 +29,7 @@ pub(crate) fn allocate(count: u8, ports: Ports) -> Result<Ipv4Addr, Error> {
             return Ok(first);
         }
     }
-    Err(Error::Setting(
-        "no free loopback address found in 100 tries".into(),
-    ))
+    Err(Error::Setting("no free loopback address found in 100 tries".into()))
 }
 
 /// The block that hash and counter point to; `127.0.0.x` is left to people.
@@ -72,26 +70,15 @@ mod tests {
             let last = neighbours(first, BLOCK).last().unwrap();
             assert!(last.is_loopback());
             assert!(last.octets()[3] < 255, "{last} is a broadcast address");
-            assert_eq!(
-                first.octets()[3] / 16,
-                last.octets()[3] / 16,
-                "{last} left the block"
-            );
+            assert_eq!(first.octets()[3] / 16, last.octets()[3] / 16, "{last} left the block");
         }
     }
 
     #[test]
     fn an_address_in_use_is_refused_by_name() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let ports = Ports {
-            cql: taken.local_addr().unwrap().port(),
-            storage: 7000,
-        };
+        let ports = Ports { cql: taken.local_addr().unwrap().port(), storage: 7000 };
         let error = check_free(Ipv4Addr::LOCALHOST, ports).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .contains(&format!("127.0.0.1:{}", ports.cql))
-        );
+        assert!(error.to_string().contains(&format!("127.0.0.1:{}", ports.cql)));
     }
 }

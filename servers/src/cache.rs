@@ -10,21 +10,15 @@ use crate::Error;
 /// Where servers are kept: `$PERISTYLE_SERVERS`, else `$XDG_CACHE_HOME/peristyle/servers`, else
 /// `~/.cache/peristyle/servers`. The folder is made if it is absent.
 pub fn folder() -> Result<PathBuf, Error> {
-    let folder = choose(|name| env::var_os(name)).ok_or_else(|| {
-        Error::Setting("no place for servers: set PERISTYLE_SERVERS to a folder".into())
-    })?;
-    let folder = std::path::absolute(&folder)
-        .map_err(Error::io(format!("resolving {}", folder.display())))?;
+    let folder = choose(|name| env::var_os(name))
+        .ok_or_else(|| Error::Setting("no place for servers: set PERISTYLE_SERVERS to a folder".into()))?;
+    let folder = std::path::absolute(&folder).map_err(Error::io(format!("resolving {}", folder.display())))?;
     make_folder(&folder)?;
     Ok(folder)
 }
 
 fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name| {
-        variable(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    };
+    let set = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("PERISTYLE_SERVERS")
         .or_else(|| set("XDG_CACHE_HOME").map(|cache| cache.join("peristyle/servers")))
         .or_else(|| set("HOME").map(|home| home.join(".cache/peristyle/servers")))
@@ -55,8 +49,7 @@ impl Lock {
     /// Takes the lock, waiting for whoever holds it.
     pub(crate) fn wait(path: &Path) -> Result<Lock, Error> {
         let file = open(path)?;
-        file.lock()
-            .map_err(Error::io(format!("locking {}", path.display())))?;
+        file.lock().map_err(Error::io(format!("locking {}", path.display())))?;
         Ok(Lock { _file: file })
     }
 
@@ -66,9 +59,7 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => {
-                Err(Error::io(format!("locking {}", path.display()))(source))
-            }
+            Err(TryLockError::Error(source)) => Err(Error::io(format!("locking {}", path.display()))(source)),
         }
     }
 }
@@ -95,17 +86,10 @@ mod tests {
 
     #[test]
     fn the_most_specific_variable_names_the_cache() {
-        let all = [
-            ("PERISTYLE_SERVERS", "/p"),
-            ("XDG_CACHE_HOME", "/x"),
-            ("HOME", "/h"),
-        ];
+        let all = [("PERISTYLE_SERVERS", "/p"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")];
         assert_eq!(chosen(&all), Some("/p".into()));
         assert_eq!(chosen(&all[1..]), Some("/x/peristyle/servers".into()));
-        assert_eq!(
-            chosen(&all[2..]),
-            Some("/h/.cache/peristyle/servers".into())
-        );
+        assert_eq!(chosen(&all[2..]), Some("/h/.cache/peristyle/servers".into()));
         assert_eq!(chosen(&[]), None);
     }
 

@@ -21,10 +21,7 @@ use crate::{Error, cache};
 const START_LIMIT: Duration = Duration::from_secs(90);
 const STOP_GRACE: Duration = Duration::from_secs(30);
 const LOG_TAIL: usize = 40;
-const SUPERUSER: Login<'static> = Login {
-    user: "cassandra",
-    password: "cassandra",
-};
+const SUPERUSER: Login<'static> = Login { user: "cassandra", password: "cassandra" };
 
 /// How a node is to be started; see [`Cassandra::builder`].
 #[derive(Clone, Debug, Default)]
@@ -141,10 +138,7 @@ impl CassandraBuilder {
         let files = Files::new(folder.path());
         let certificates = match self.config.tls {
             Tls::Off => None,
-            _ => Some(Certificates::issue(
-                &files.certificates(),
-                IpAddr::V4(address),
-            )?),
+            _ => Some(Certificates::issue(&files.certificates(), IpAddr::V4(address))?),
         };
         self.config.write(&files, address, certificates.as_ref())?;
         Ok(Cassandra {
@@ -262,10 +256,7 @@ impl Cassandra {
         let Some(process) = self.process.take() else {
             return Ok(());
         };
-        process.stop(STOP_GRACE).map_err(Error::io(format!(
-            "stopping cassandra at {}",
-            self.cql_address()
-        )))
+        process.stop(STOP_GRACE).map_err(Error::io(format!("stopping cassandra at {}", self.cql_address())))
     }
 
     /// Ends the node at once (SIGKILL), as a crash would, and waits until it is gone. Does nothing
@@ -291,10 +282,7 @@ impl Cassandra {
         let mut command = process::tethered();
         command
             .arg(&Java::find()?.program)
-            .args(
-                self.config
-                    .jvm_arguments(&self.files, self.installation.archive()),
-            )
+            .args(self.config.jvm_arguments(&self.files, self.installation.archive()))
             .arg("-classpath")
             .arg(self.installation.classpath()?)
             .arg("org.apache.cassandra.service.CassandraDaemon")
@@ -325,9 +313,7 @@ impl Cassandra {
     }
 
     fn ask(&self) -> Result<(), Error> {
-        self.client()?
-            .query("SELECT key FROM system.local")
-            .map(drop)
+        self.client()?.query("SELECT key FROM system.local").map(drop)
     }
 
     fn end_of_process(&mut self) -> Result<Option<String>, Error> {
@@ -353,17 +339,13 @@ impl Cassandra {
     pub(crate) fn sees(&self, peers: usize) -> Result<bool, Error> {
         let mut client = self.client()?;
         let own = client.query("SELECT schema_version FROM system.local")?;
-        let others = client.query(
-            "SELECT schema_version, tokens, data_center, rack, native_address FROM system.peers_v2",
-        )?;
-        let known = |row: &&Row| {
-            row.iter().all(Option::is_some)
-                && row.first() == own.first().and_then(|row| row.first())
-        };
+        let others =
+            client.query("SELECT schema_version, tokens, data_center, rack, native_address FROM system.peers_v2")?;
+        let known =
+            |row: &&Row| row.iter().all(Option::is_some) && row.first() == own.first().and_then(|row| row.first());
         let known = others.iter().filter(known).count();
         let file = self.log_file();
-        let log =
-            fs::read_to_string(&file).map_err(Error::io(format!("reading {}", file.display())))?;
+        let log = fs::read_to_string(&file).map_err(Error::io(format!("reading {}", file.display())))?;
         Ok(known == peers && peers_up(&log) == peers)
     }
 }
@@ -381,13 +363,8 @@ fn peers_up(log: &str) -> usize {
 }
 
 fn tail(text: &str, lines: usize) -> &str {
-    let start = text
-        .trim_end()
-        .rmatch_indices('\n')
-        .nth(lines.saturating_sub(1));
-    start
-        .map_or(text, |(at, _)| text.get(at + 1..).unwrap_or(text))
-        .trim_end()
+    let start = text.trim_end().rmatch_indices('\n').nth(lines.saturating_sub(1));
+    start.map_or(text, |(at, _)| text.get(at + 1..).unwrap_or(text)).trim_end()
 }
 
 #[cfg(test)]

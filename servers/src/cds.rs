@@ -29,10 +29,7 @@ impl Archive {
 /// The archive for these jars and this Java, if it was made.
 pub(crate) fn existing(jars: &Path, java: &Java) -> Result<Option<Archive>, Error> {
     let path = path(jars, java)?;
-    Ok(fs::metadata(&path).ok().map(|file| Archive {
-        path,
-        bytes: file.len(),
-    }))
+    Ok(fs::metadata(&path).ok().map(|file| Archive { path, bytes: file.len() }))
 }
 
 /// Makes the archive by starting and stopping a node that records what it loads. A start without
@@ -74,13 +71,9 @@ fn path(jars: &Path, java: &Java) -> Result<PathBuf, Error> {
 
 fn remove_others(jars: &Path) -> Result<(), Error> {
     let folder = jars.parent().unwrap_or(jars);
-    let entries =
-        fs::read_dir(folder).map_err(Error::io(format!("reading {}", folder.display())))?;
+    let entries = fs::read_dir(folder).map_err(Error::io(format!("reading {}", folder.display())))?;
     for path in entries.flatten().map(|entry| entry.path()) {
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "jsa" || extension == "partial")
-        {
+        if path.extension().is_some_and(|extension| extension == "jsa" || extension == "partial") {
             let removing = Error::io(format!("removing {}", path.display()));
             fs::remove_file(&path).map_err(removing)?;
         }
@@ -100,38 +93,25 @@ mod tests {
         let jars = folder.path().join("jars");
         fs::create_dir(&jars).unwrap();
         let jar = fs::File::create(jars.join("a.jar")).unwrap();
-        let java = Java {
-            program: "java".into(),
-            version: "17".into(),
-        };
+        let java = Java { program: "java".into(), version: "17".into() };
         fs::write(path(&jars, &java).unwrap(), "image").unwrap();
         assert!(existing(&jars, &java).unwrap().unwrap().usable().is_some());
 
-        jar.set_modified(SystemTime::now() + Duration::from_secs(5))
-            .unwrap();
+        jar.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
         assert!(existing(&jars, &java).unwrap().is_none());
     }
 
     #[test]
     fn another_java_asks_for_a_new_archive() {
         let folder = tempfile::tempdir().unwrap();
-        let java = |version: &str| Java {
-            program: "java".into(),
-            version: version.into(),
-        };
+        let java = |version: &str| Java { program: "java".into(), version: version.into() };
         let jars = folder.path().join("jars");
-        assert_ne!(
-            path(&jars, &java("17")).unwrap(),
-            path(&jars, &java("11")).unwrap()
-        );
+        assert_ne!(path(&jars, &java("17")).unwrap(), path(&jars, &java("11")).unwrap());
     }
 
     #[test]
     fn a_remembered_failure_is_not_used() {
-        let failed = Archive {
-            path: "classes.jsa".into(),
-            bytes: 0,
-        };
+        let failed = Archive { path: "classes.jsa".into(), bytes: 0 };
         assert!(failed.usable().is_none());
     }
 }

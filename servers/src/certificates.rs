@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SanType,
 };
 
 use crate::{Error, cache};
@@ -70,35 +70,21 @@ impl Pems {
         let key = KeyPair::generate()?;
         let mut params = named("Peristyle test authority")?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![
-            KeyUsagePurpose::KeyCertSign,
-            KeyUsagePurpose::DigitalSignature,
-        ];
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         let authority = params.self_signed(&key)?;
         let issuer = Issuer::new(params, key);
 
         let mut server = named("server")?;
         server.subject_alt_names.push(SanType::IpAddress(address));
-        server
-            .subject_alt_names
-            .push(SanType::DnsName("localhost".try_into()?));
-        server
-            .extended_key_usages
-            .push(ExtendedKeyUsagePurpose::ServerAuth);
+        server.subject_alt_names.push(SanType::DnsName("localhost".try_into()?));
+        server.extended_key_usages.push(ExtendedKeyUsagePurpose::ServerAuth);
         let (server, server_key) = sign(&server, &issuer)?;
 
         let mut client = named("client")?;
-        client
-            .extended_key_usages
-            .push(ExtendedKeyUsagePurpose::ClientAuth);
+        client.extended_key_usages.push(ExtendedKeyUsagePurpose::ClientAuth);
         let (client, client_key) = sign(&client, &issuer)?;
         let server = server_key + &server;
-        Ok(Pems {
-            authority: authority.pem(),
-            server,
-            client,
-            client_key,
-        })
+        Ok(Pems { authority: authority.pem(), server, client, client_key })
     }
 }
 
@@ -109,10 +95,7 @@ fn named(name: &str) -> Result<CertificateParams, rcgen::Error> {
 }
 
 /// A certificate and its key, both as PEM.
-fn sign(
-    params: &CertificateParams,
-    issuer: &Issuer<'_, KeyPair>,
-) -> Result<(String, String), rcgen::Error> {
+fn sign(params: &CertificateParams, issuer: &Issuer<'_, KeyPair>) -> Result<(String, String), rcgen::Error> {
     let key = KeyPair::generate()?;
     Ok((params.signed_by(&key, issuer)?.pem(), key.serialize_pem()))
 }

@@ -36,10 +36,7 @@ pub(crate) enum Tls {
 impl Default for Config {
     fn default() -> Self {
         Config {
-            ports: Ports {
-                cql: 9042,
-                storage: 7000,
-            },
+            ports: Ports { cql: 9042, storage: 7000 },
             heap_mib: 1024,
             bench: false,
             durable: false,
@@ -61,9 +58,7 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(folder: &Path) -> Files {
-        Files {
-            folder: folder.to_owned(),
-        }
+        Files { folder: folder.to_owned() }
     }
 
     pub(crate) fn data(&self) -> PathBuf {
@@ -113,15 +108,9 @@ impl Config {
         Ok(())
     }
 
-    fn yaml(
-        &self,
-        address: Ipv4Addr,
-        certificates: Option<&Certificates>,
-    ) -> BTreeMap<String, String> {
-        let mut yaml: BTreeMap<String, String> = FIXED
-            .iter()
-            .map(|(key, value)| ((*key).into(), (*value).into()))
-            .collect();
+    fn yaml(&self, address: Ipv4Addr, certificates: Option<&Certificates>) -> BTreeMap<String, String> {
+        let mut yaml: BTreeMap<String, String> =
+            FIXED.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let mut set = |key: &str, value: String| yaml.insert(key.into(), value);
         let Ports { cql, storage } = self.ports;
         let seed = self.seed.unwrap_or(address);
@@ -137,11 +126,7 @@ impl Config {
             set("commitlog_sync_period", "10s".into());
         }
         let placed = self.place.is_some();
-        let snitch = if placed {
-            "GossipingPropertyFileSnitch"
-        } else {
-            "SimpleSnitch"
-        };
+        let snitch = if placed { "GossipingPropertyFileSnitch" } else { "SimpleSnitch" };
         set("endpoint_snitch", snitch.into());
         if self.password_auth {
             set("authenticator", "PasswordAuthenticator".into());
@@ -166,10 +151,7 @@ impl Config {
         if self.tls == Tls::Mutual {
             let authority = certificates.authority().display();
             // Writing to a string does not fail.
-            let _ = write!(
-                options,
-                ", require_client_auth: true, truststore: '{authority}'"
-            );
+            let _ = write!(options, ", require_client_auth: true, truststore: '{authority}'");
         }
         options + "}"
     }
@@ -289,10 +271,7 @@ mod tests {
     fn only_a_durable_node_keeps_its_fsyncs() {
         let files = Files::new(Path::new("/run"));
         let arguments = |durable| {
-            let config = Config {
-                durable,
-                ..Config::default()
-            };
+            let config = Config { durable, ..Config::default() };
             config.jvm_arguments(&files, None).join(" ")
         };
         assert!(arguments(false).contains("skip_sync"));
@@ -301,10 +280,7 @@ mod tests {
 
     #[test]
     fn options_of_the_caller_come_last_and_win() {
-        let config = Config {
-            jvm_options: vec!["-Xss1m".into()],
-            ..Config::default()
-        };
+        let config = Config { jvm_options: vec!["-Xss1m".into()], ..Config::default() };
         let arguments = config.jvm_arguments(&Files::new(Path::new("/run")), None);
         assert_eq!(arguments.last().unwrap(), "-Xss1m");
     }

@@ -59,10 +59,7 @@ pub struct Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Client")
-            .field("address", &self.address)
-            .finish_non_exhaustive()
+        formatter.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
@@ -70,11 +67,7 @@ impl Client {
     /// Connects without encryption.
     pub fn connect(address: SocketAddr, login: Option<Login<'_>>) -> Result<Client, Error> {
         let tcp = dial(address)?;
-        Client {
-            address,
-            wire: Box::new(tcp),
-        }
-        .greet(login)
+        Client { address, wire: Box::new(tcp) }.greet(login)
     }
 
     /// Connects over TLS, trusting the certificates' authority. With `present`, the client shows
@@ -87,8 +80,7 @@ impl Client {
     ) -> Result<Client, Error> {
         let refused = |error: &dyn fmt::Display| Error::Certificates(error.to_string());
         let config = tls_config(certificates, present)?;
-        let tls = ClientConnection::new(Arc::new(config), address.ip().into())
-            .map_err(|error| refused(&error))?;
+        let tls = ClientConnection::new(Arc::new(config), address.ip().into()).map_err(|error| refused(&error))?;
         let wire = Box::new(StreamOwned::new(tls, dial(address)?));
         Client { address, wire }.greet(login)
     }
@@ -119,10 +111,7 @@ impl Client {
     }
 
     fn authenticate(mut self, login: Option<Login<'_>>) -> Result<Client, Error> {
-        let Login { user, password } = login.unwrap_or(Login {
-            user: "",
-            password: "",
-        });
+        let Login { user, password } = login.unwrap_or(Login { user: "", password: "" });
         let token = [b"\0", user.as_bytes(), b"\0", password.as_bytes()].concat();
         let mut body = Vec::new();
         put_bytes(&mut body, &token);
@@ -134,20 +123,14 @@ impl Client {
 
     /// Sends one frame on stream 0 and reads its answer (section 2).
     fn call(&mut self, opcode: u8, body: &[u8]) -> Result<(u8, Vec<u8>), Error> {
-        let (opcode, body) = self
-            .exchange(opcode, body)
-            .map_err(Error::io(format!("talking to {}", self.address)))?;
+        let (opcode, body) = self.exchange(opcode, body).map_err(Error::io(format!("talking to {}", self.address)))?;
         if opcode != ERROR {
             return Ok((opcode, body));
         }
         let mut reader = Reader(&body);
         let code = reader.int().unwrap_or_default();
         let message = reader.string().unwrap_or_default();
-        Err(Error::Refused {
-            address: self.address,
-            code,
-            message,
-        })
+        Err(Error::Refused { address: self.address, code, message })
     }
 
     fn exchange(&mut self, opcode: u8, body: &[u8]) -> io::Result<(u8, Vec<u8>)> {
@@ -168,10 +151,7 @@ impl Client {
     }
 
     fn broken(&self, message: String) -> Error {
-        Error::Protocol {
-            address: self.address,
-            message,
-        }
+        Error::Protocol { address: self.address, message }
     }
 }
 
@@ -190,9 +170,7 @@ fn tls_config(certificates: &Certificates, present: bool) -> Result<ClientConfig
     let unusable = |error: &dyn fmt::Display| Error::Certificates(error.to_string());
     let read = |path| CertificateDer::from_pem_file(path).map_err(|error| unusable(&error));
     let mut trusted = RootCertStore::empty();
-    trusted
-        .add(read(certificates.authority())?)
-        .map_err(|error| unusable(&error))?;
+    trusted.add(read(certificates.authority())?).map_err(|error| unusable(&error))?;
     // Named, because a process with several providers has no default one.
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
@@ -202,11 +180,8 @@ fn tls_config(certificates: &Certificates, present: bool) -> Result<ClientConfig
     if !present {
         return Ok(builder.with_no_client_auth());
     }
-    let key = PrivateKeyDer::from_pem_file(certificates.client_key())
-        .map_err(|error| unusable(&error))?;
-    builder
-        .with_client_auth_cert(vec![read(certificates.client())?], key)
-        .map_err(|error| unusable(&error))
+    let key = PrivateKeyDer::from_pem_file(certificates.client_key()).map_err(|error| unusable(&error))?;
+    builder.with_client_auth_cert(vec![read(certificates.client())?], key).map_err(|error| unusable(&error))
 }
 
 /// The rows of a RESULT frame without metadata (section 4.2.5.2).
@@ -221,9 +196,7 @@ fn rows(body: &[u8]) -> Result<Vec<Row>, &'static str> {
         return Err("the result has pages");
     }
     let count = reader.int()?;
-    (0..count)
-        .map(|_| (0..columns).map(|_| reader.cell()).collect())
-        .collect()
+    (0..count).map(|_| (0..columns).map(|_| reader.cell()).collect()).collect()
 }
 
 fn put_string(body: &mut Vec<u8>, text: &str) {
@@ -243,18 +216,13 @@ struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
     fn take(&mut self, count: usize) -> Result<&[u8], &'static str> {
-        let (front, rest) = self
-            .0
-            .split_at_checked(count)
-            .ok_or("the frame is cut short")?;
+        let (front, rest) = self.0.split_at_checked(count).ok_or("the frame is cut short")?;
         self.0 = rest;
         Ok(front)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], &'static str> {
-        self.take(N)?
-            .try_into()
-            .map_err(|_| "the frame is cut short")
+        self.take(N)?.try_into().map_err(|_| "the frame is cut short")
     }
 
     fn int(&mut self) -> Result<u32, &'static str> {
@@ -269,10 +237,7 @@ impl Reader<'_> {
     /// `[bytes]`: a negative length is null.
     fn cell(&mut self) -> Result<Option<Vec<u8>>, &'static str> {
         let length = self.int()?.cast_signed();
-        usize::try_from(length)
-            .ok()
-            .map(|length| self.take(length).map(<[u8]>::to_vec))
-            .transpose()
+        usize::try_from(length).ok().map(|length| self.take(length).map(<[u8]>::to_vec)).transpose()
     }
 }
 
@@ -281,16 +246,12 @@ mod tests {
     use super::*;
 
     /// Kind ROWS, without metadata, 2 columns, 1 row of "ab" and null.
-    const ONE_ROW: [u8; 26] = [
-        0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, b'a', b'b', 255, 255, 255, 255,
-    ];
+    const ONE_ROW: [u8; 26] =
+        [0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2, b'a', b'b', 255, 255, 255, 255];
 
     #[test]
     fn cells_and_nulls_are_read_apart() {
-        assert_eq!(
-            rows(&ONE_ROW).unwrap(),
-            vec![vec![Some(b"ab".to_vec()), None]]
-        );
+        assert_eq!(rows(&ONE_ROW).unwrap(), vec![vec![Some(b"ab".to_vec()), None]]);
     }
 
     #[test]

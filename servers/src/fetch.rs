@@ -21,10 +21,7 @@ const ATTEMPTS: u32 = 3;
 const GOAL: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
 /// In milliseconds; by default Maven waits for half an hour.
-const TIMEOUTS: [&str; 2] = [
-    "-Daether.connector.connectTimeout=20000",
-    "-Daether.connector.requestTimeout=60000",
-];
+const TIMEOUTS: [&str; 2] = ["-Daether.connector.connectTimeout=20000", "-Daether.connector.requestTimeout=60000"];
 /// What `setpriv` ends with, as a shell does, when there is no such program.
 const NOT_FOUND: i32 = 127;
 
@@ -84,10 +81,7 @@ fn prepare(folder: &Path, jars: &Path, java: &Java) -> Result<(), Error> {
     }
     if cds::existing(jars, java)?.is_none() {
         eprintln!("making the class-data archive for quick starts (once)");
-        let bare = Installation {
-            jars: jars.to_owned(),
-            archive: None,
-        };
+        let bare = Installation { jars: jars.to_owned(), archive: None };
         cds::make(&bare, java)?;
     }
     Ok(())
@@ -95,8 +89,7 @@ fn prepare(folder: &Path, jars: &Path, java: &Java) -> Result<(), Error> {
 
 /// The jars appear by one rename, so the main one vouches for the rest.
 fn is_complete(jars: &Path) -> bool {
-    jars.join(format!("cassandra-all-{CASSANDRA_VERSION}.jar"))
-        .is_file()
+    jars.join(format!("cassandra-all-{CASSANDRA_VERSION}.jar")).is_file()
 }
 
 fn download(folder: &Path, jars: &Path) -> Result<(), Error> {
@@ -109,16 +102,12 @@ fn download(folder: &Path, jars: &Path) -> Result<(), Error> {
         let fetched = partial.join("jars");
         if output.status.success() && is_complete(&fetched) {
             cache::remove_folder(jars)?;
-            fs::rename(&fetched, jars)
-                .map_err(Error::io(format!("moving into {}", jars.display())))?;
+            fs::rename(&fetched, jars).map_err(Error::io(format!("moving into {}", jars.display())))?;
             return cache::remove_folder(&partial);
         }
         reason = first_error(&output);
     }
-    Err(Error::Fetch {
-        attempts: ATTEMPTS,
-        reason,
-    })
+    Err(Error::Fetch { attempts: ATTEMPTS, reason })
 }
 
 /// Tethered, so that a fetch cut off does not write into the folder of the next one.
@@ -134,10 +123,7 @@ fn copy_dependencies(partial: &Path) -> Result<Output, Error> {
         .output()
         .map_err(process::no_setpriv)?;
     if output.status.code() == Some(NOT_FOUND) {
-        return Err(Error::Tool {
-            problem: "mvn was not found".into(),
-            install: "maven",
-        });
+        return Err(Error::Tool { problem: "mvn was not found".into(), install: "maven" });
     }
     Ok(output)
 }
@@ -165,10 +151,7 @@ fn pom() -> String {
 fn first_error(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     let error = text.lines().find(|line| line.contains("ERROR"));
-    error.map_or_else(
-        || format!("mvn ended with {}", output.status),
-        str::to_owned,
-    )
+    error.map_or_else(|| format!("mvn ended with {}", output.status), str::to_owned)
 }
 
 /// The jars of a folder, sorted.

@@ -57,22 +57,12 @@ fn first_fitting(candidates: Vec<PathBuf>) -> Result<Java, Error> {
         || "java was not found".to_owned(),
         |found| format!("Cassandra 5.0 runs on Java 11 or 17, and here is {found}"),
     );
-    Err(Error::Tool {
-        problem,
-        install: PACKAGE,
-    })
+    Err(Error::Tool { problem, install: PACKAGE })
 }
 
 fn version_of(program: &Path) -> Option<String> {
-    let output = Command::new(program)
-        .arg("-version")
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+    let output = Command::new(program).arg("-version").stdin(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// The release in `openjdk version "17.0.15" 2025-04-15`.
@@ -88,10 +78,7 @@ mod tests {
 
     #[test]
     fn the_release_is_read_from_what_java_prints() {
-        assert_eq!(
-            major("openjdk version \"17.0.15\" 2025-04-15\nOpenJDK"),
-            Some(17)
-        );
+        assert_eq!(major("openjdk version \"17.0.15\" 2025-04-15\nOpenJDK"), Some(17));
         assert_eq!(major("openjdk version \"25\" 2025-09-16"), Some(25));
         assert_eq!(major("java version \"1.8.0_442\""), Some(1));
         assert_eq!(major("no java here"), None);
@@ -100,9 +87,6 @@ mod tests {
     #[test]
     fn a_machine_without_java_is_told_what_to_install() {
         let error = first_fitting(vec!["/nonexistent/java".into()]).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "java was not found; install openjdk-17-jre-headless"
-        );
+        assert_eq!(error.to_string(), "java was not found; install openjdk-17-jre-headless");
     }
 }

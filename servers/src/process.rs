@@ -29,9 +29,7 @@ impl Process {
         command.process_group(0);
         let (reply, answer) = mpsc::channel();
         let gone = |_| io::Error::other("the thread that starts servers has ended");
-        spawner()?
-            .send(Job { command, reply })
-            .map_err(|_| gone(mpsc::RecvError))?;
+        spawner()?.send(Job { command, reply }).map_err(|_| gone(mpsc::RecvError))?;
         let child = answer.recv().map_err(gone)??;
         Ok(Process { child })
     }
@@ -77,15 +75,13 @@ fn spawner() -> io::Result<&'static Sender<Job>> {
         return Ok(jobs);
     }
     let (jobs, queue) = mpsc::channel::<Job>();
-    thread::Builder::new()
-        .name("server-spawner".into())
-        .spawn(move || {
-            for mut job in queue {
-                // An asker that is gone drops the answer, and the child goes on unwatched until the
-                // process ends; askers wait, so there is none.
-                let _ = job.reply.send(job.command.spawn());
-            }
-        })?;
+    thread::Builder::new().name("server-spawner".into()).spawn(move || {
+        for mut job in queue {
+            // An asker that is gone drops the answer, and the child goes on unwatched until the
+            // process ends; askers wait, so there is none.
+            let _ = job.reply.send(job.command.spawn());
+        }
+    })?;
     Ok(SPAWNER.get_or_init(|| jobs))
 }
 
@@ -105,25 +101,19 @@ pub(crate) fn tethered() -> Command {
 /// What it means when such a command cannot be started.
 #[expect(clippy::needless_pass_by_value, reason = "maps an error")]
 pub(crate) fn no_setpriv(error: io::Error) -> Error {
-    Error::Tool {
-        problem: format!("setpriv cannot be run ({error})"),
-        install: "util-linux",
-    }
+    Error::Tool { problem: format!("setpriv cannot be run ({error})"), install: "util-linux" }
 }
 
 fn effective_capabilities() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .unwrap_or(0)
+    line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// The resident memory of a process in bytes, from `/proc`.
 pub(crate) fn resident_bytes(id: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }

@@ -34,19 +34,13 @@ impl Ring {
     pub fn start(template: &CassandraBuilder, places: &[(&str, &str)]) -> Result<Ring, Error> {
         let count = u8::try_from(places.len()).unwrap_or(u8::MAX);
         if count == 0 || count > BLOCK {
-            return Err(Error::Setting(format!(
-                "a ring has 1 to {BLOCK} nodes, not {count}"
-            )));
+            return Err(Error::Setting(format!("a ring has 1 to {BLOCK} nodes, not {count}")));
         }
         let installation = fetch()?;
         let first = address::allocate(count, template.ports())?;
         let mut nodes = Vec::with_capacity(places.len());
         for (address, (center, rack)) in address::neighbours(first, count).zip(places) {
-            let mut node = template
-                .clone()
-                .address(address)
-                .place(center, rack)
-                .seed(first);
+            let mut node = template.clone().address(address).place(center, rack).seed(first);
             if address != first {
                 // How long a node that is no seed looks for one, which may still be starting.
                 node = node.jvm_option("-Dcassandra.ring_delay_ms=20000");
@@ -72,9 +66,7 @@ impl Ring {
     /// is [durable](CassandraBuilder::durable).
     pub fn node(&mut self, index: usize) -> Result<&mut Cassandra, Error> {
         let count = self.nodes.len();
-        self.nodes
-            .get_mut(index)
-            .ok_or_else(|| Error::Setting(format!("node {index} of a ring of {count}")))
+        self.nodes.get_mut(index).ok_or_else(|| Error::Setting(format!("node {index} of a ring of {count}")))
     }
 
     /// Waits until every node sees all others up and all have the same schema, at most 90 s: after
@@ -85,9 +77,7 @@ impl Ring {
         for node in &self.nodes {
             while !node.sees(peers).unwrap_or(false) {
                 if Instant::now() > deadline {
-                    return Err(node.failed(format!(
-                        "it does not see its {peers} peers up and with its schema"
-                    )));
+                    return Err(node.failed(format!("it does not see its {peers} peers up and with its schema")));
                 }
                 thread::sleep(Duration::from_millis(100));
             }

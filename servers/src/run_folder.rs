@@ -28,10 +28,7 @@ impl RunFolder {
         let path = runs.join(name);
         cache::make_folder(&path)?;
         let owner = Lock::wait(&owner_file(&path))?;
-        Ok(RunFolder {
-            path,
-            _owner: owner,
-        })
+        Ok(RunFolder { path, _owner: owner })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -53,11 +50,7 @@ fn owner_file(folder: &Path) -> PathBuf {
 /// The kernel ends a node with its process, so an abandoned folder has no user.
 fn remove_abandoned(runs: &Path) -> Result<(), Error> {
     let entries = fs::read_dir(runs).map_err(Error::io(format!("reading {}", runs.display())))?;
-    for folder in entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
-    {
+    for folder in entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()) {
         // A folder without an owner file is one whose removal was interrupted.
         let owner = owner_file(&folder);
         if !owner.exists() || Lock::attempt(&owner)?.is_some() {

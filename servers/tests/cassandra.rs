@@ -1,10 +1,6 @@
 //! A real Cassandra, started, crashed and refused. Never skipped: it is fetched if need be.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests fail by panic"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
 
 use std::fs;
 use std::net::SocketAddr;
@@ -19,11 +15,7 @@ const KEYSPACE: &str = "CREATE KEYSPACE k WITH replication = \
 #[test]
 fn a_node_answers_and_is_gone_with_its_folder_when_dropped() {
     let node = Cassandra::builder().start().unwrap();
-    let rows = node
-        .client()
-        .unwrap()
-        .query("SELECT release_version FROM system.local")
-        .unwrap();
+    let rows = node.client().unwrap().query("SELECT release_version FROM system.local").unwrap();
     assert_eq!(rows, [[Some(b"5.0.6".to_vec())]]);
     assert!(node.resident_bytes().unwrap() > 0);
 
@@ -41,23 +33,15 @@ fn a_durable_node_keeps_an_acknowledged_row_over_kill_and_restart() {
     let mut node = Cassandra::builder().durable().start().unwrap();
     let mut client = node.client().unwrap();
     client.query(KEYSPACE).unwrap();
-    client
-        .query("CREATE TABLE k.t (id int PRIMARY KEY, name text)")
-        .unwrap();
-    client
-        .query("INSERT INTO k.t (id, name) VALUES (1, 'kept')")
-        .unwrap();
+    client.query("CREATE TABLE k.t (id int PRIMARY KEY, name text)").unwrap();
+    client.query("INSERT INTO k.t (id, name) VALUES (1, 'kept')").unwrap();
     let address = node.cql_address();
     node.kill();
     assert!(client.query("SELECT name FROM k.t").is_err());
 
     node.restart().unwrap();
     assert_eq!(node.cql_address(), address);
-    let rows = node
-        .client()
-        .unwrap()
-        .query("SELECT name FROM k.t WHERE id = 1")
-        .unwrap();
+    let rows = node.client().unwrap().query("SELECT name FROM k.t WHERE id = 1").unwrap();
     assert_eq!(rows, [[Some(b"kept".to_vec())]]);
 }
 
@@ -82,42 +66,24 @@ fn a_node_with_passwords_refuses_strangers_and_wrong_passwords() {
     assert_answers(&mut node.client().unwrap());
     let address = node.cql_address();
     assert_bad_credentials(address, None);
-    assert_bad_credentials(
-        address,
-        Some(Login {
-            user: "cassandra",
-            password: "wrong",
-        }),
-    );
+    assert_bad_credentials(address, Some(Login { user: "cassandra", password: "wrong" }));
 }
 
 #[test]
 fn a_start_that_fails_says_how() {
     let builder = Cassandra::builder().setting("num_tokens", "many");
     let error = builder.start().unwrap_err().to_string();
-    assert!(
-        error.contains("failed: it ended with exit status"),
-        "{error}"
-    );
+    assert!(error.contains("failed: it ended with exit status"), "{error}");
 }
 
 #[test]
 fn a_ring_forms_over_racks_and_loses_a_killed_node() {
     let places = [("dc1", "r1"), ("dc1", "r2"), ("dc2", "r1")];
-    let template = Cassandra::builder()
-        .heap_mib(256)
-        .setting("phi_convict_threshold", "5");
+    let template = Cassandra::builder().heap_mib(256).setting("phi_convict_threshold", "5");
     let mut ring = Ring::start(&template, &places).unwrap();
     let mut client = ring.nodes()[0].client().unwrap();
-    let centers = client
-        .query("SELECT data_center FROM system.peers_v2")
-        .unwrap();
-    let count = |name: &str| {
-        centers
-            .iter()
-            .filter(|row| row[0] == Some(name.into()))
-            .count()
-    };
+    let centers = client.query("SELECT data_center FROM system.peers_v2").unwrap();
+    let count = |name: &str| centers.iter().filter(|row| row[0] == Some(name.into())).count();
     assert_eq!((count("dc1"), count("dc2")), (1, 1));
 
     ring.node(2).unwrap().kill();
@@ -150,17 +116,11 @@ fn a_node_dies_with_a_killed_process() {
         .unwrap();
     wait_until("the node is up", || report.exists());
     let node = format!("/proc/{}/cmdline", fs::read_to_string(&report).unwrap());
-    assert!(
-        fs::read_to_string(&node)
-            .unwrap()
-            .contains("CassandraDaemon")
-    );
+    assert!(fs::read_to_string(&node).unwrap().contains("CassandraDaemon"));
     victim.kill().unwrap();
     victim.wait().unwrap();
     // Nobody may be there to reap it: an ended process has an empty command line.
-    wait_until("the node is gone", || {
-        fs::read_to_string(&node).unwrap_or_default().is_empty()
-    });
+    wait_until("the node is gone", || fs::read_to_string(&node).unwrap_or_default().is_empty());
 }
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
@@ -172,10 +132,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 fn assert_answers(client: &mut Client) {
-    assert_eq!(
-        client.query("SELECT key FROM system.local").unwrap().len(),
-        1
-    );
+    assert_eq!(client.query("SELECT key FROM system.local").unwrap().len(), 1);
 }
 
 fn assert_bad_credentials(address: SocketAddr, login: Option<Login<'_>>) {

@@ -14,10 +14,7 @@ impl Cargo {
     pub(crate) fn new<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Cargo {
         let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .current_dir(root())
-            .stdin(Stdio::null());
+        command.args(arguments).current_dir(root()).stdin(Stdio::null());
         Cargo { command }
     }
 
@@ -38,11 +35,7 @@ impl Cargo {
         if output.status.success() {
             Ok(output.stdout)
         } else {
-            Err(format!(
-                "{} ended with {}",
-                line(&self.command),
-                output.status
-            ))
+            Err(format!("{} ended with {}", line(&self.command), output.status))
         }
     }
 }
@@ -50,14 +43,8 @@ impl Cargo {
 /// Runs a command with its output shown, and fails if it does.
 pub(crate) fn run(mut command: Command) -> Result<(), String> {
     println!("$ {}", line(&command));
-    let status = command
-        .status()
-        .map_err(|error| format!("{}: {error}", line(&command)))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{} ended with {status}", line(&command)))
-    }
+    let status = command.status().map_err(|error| format!("{}: {error}", line(&command)))?;
+    if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", line(&command))) }
 }
 
 /// Checks that a component of the toolchain is there, and tells how to get it.
@@ -77,11 +64,7 @@ pub(crate) fn root() -> &'static Path {
 /// The command as one would type it.
 fn line(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    let mut line = program
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let mut line = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
     for argument in command.get_args() {
         line.push(' ');
         line.push_str(&argument.to_string_lossy());
@@ -97,18 +80,12 @@ mod tests {
     fn a_command_that_fails_is_named_with_its_status() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "exit 3"]);
-        assert_eq!(
-            run(command).unwrap_err(),
-            "sh -c exit 3 ended with exit status: 3"
-        );
+        assert_eq!(run(command).unwrap_err(), "sh -c exit 3 ended with exit status: 3");
     }
 
     #[test]
     fn a_missing_component_is_told_how_to_get() {
         let error = demand("no-such-subcommand", "rustfmt").unwrap_err();
-        assert_eq!(
-            error,
-            "rustfmt is missing: run `rustup component add rustfmt`"
-        );
+        assert_eq!(error, "rustfmt is missing: run `rustup component add rustfmt`");
     }
 }

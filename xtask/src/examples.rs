@@ -16,8 +16,8 @@ pub(crate) fn run(server: Option<&Cassandra>) -> Result<(), String> {
     // The workspace's own selection and features, so that nothing is built twice.
     Cargo::new(["build", "--workspace", "--examples"]).run()?;
     let metadata = Cargo::new(["metadata", "--no-deps", "--format-version", "1"]).read()?;
-    let metadata: Value = serde_json::from_slice(&metadata)
-        .map_err(|error| format!("cargo metadata cannot be read: {error}"))?;
+    let metadata: Value =
+        serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata cannot be read: {error}"))?;
     let programs = programs(&metadata);
     if programs.is_empty() {
         return Err(format!("package {PACKAGE} has no examples"));
@@ -31,18 +31,11 @@ pub(crate) fn run(server: Option<&Cassandra>) -> Result<(), String> {
     for program in &programs {
         for uri in &uris {
             let mut command = Command::new(program);
-            command
-                .arg(uri)
-                .current_dir(cargo::root())
-                .stdin(Stdio::null());
+            command.arg(uri).current_dir(cargo::root()).stdin(Stdio::null());
             failures.extend(cargo::run(command).err());
         }
     }
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("; "))
-    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
 /// Makes the keyspace the examples work in, and gives its URI.
@@ -52,9 +45,7 @@ fn create_keyspace(node: &Cassandra) -> Result<String, String> {
          WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
     );
     let mut client = node.client().map_err(|error| error.to_string())?;
-    client
-        .query(&statement)
-        .map_err(|error| error.to_string())?;
+    client.query(&statement).map_err(|error| error.to_string())?;
     Ok(format!("{}/{KEYSPACE}", node.uri()))
 }
 
@@ -62,18 +53,10 @@ fn create_keyspace(node: &Cassandra) -> Result<String, String> {
 fn programs(metadata: &Value) -> Vec<PathBuf> {
     let folder: PathBuf = text(metadata, "target_directory").into();
     let packages = list(metadata, "packages");
-    let package = packages
-        .iter()
-        .find(|package| text(package, "name") == PACKAGE);
-    let targets = package
-        .map(|package| list(package, "targets"))
-        .unwrap_or_default();
-    let examples = targets
-        .iter()
-        .filter(|target| list(target, "kind").contains(&"example".into()));
-    examples
-        .map(|target| folder.join("debug/examples").join(text(target, "name")))
-        .collect()
+    let package = packages.iter().find(|package| text(package, "name") == PACKAGE);
+    let targets = package.map(|package| list(package, "targets")).unwrap_or_default();
+    let examples = targets.iter().filter(|target| list(target, "kind").contains(&"example".into()));
+    examples.map(|target| folder.join("debug/examples").join(text(target, "name"))).collect()
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -81,11 +64,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value
-        .get(key)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -106,9 +85,6 @@ mod tests {
                 ]},
             ],
         });
-        assert_eq!(
-            programs(&metadata),
-            [PathBuf::from("/t/debug/examples/history")]
-        );
+        assert_eq!(programs(&metadata), [PathBuf::from("/t/debug/examples/history")]);
     }
 }

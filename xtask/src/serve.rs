@@ -29,9 +29,7 @@ pub(crate) struct Serve {
 impl Serve {
     /// Starts the node, prints its URI, and stops it on Ctrl-C; its data goes with it.
     pub(crate) fn run(self) -> Result<(), String> {
-        let mut node = Cassandra::builder()
-            .address(self.address)
-            .cql_port(self.port);
+        let mut node = Cassandra::builder().address(self.address).cql_port(self.port);
         if self.bench {
             node = node.bench();
         }
@@ -40,11 +38,7 @@ impl Serve {
         }
         let mut node = node.start().map_err(|error| error.to_string())?;
         println!("{}", node.uri());
-        eprintln!(
-            "{} Ctrl-C stops it; the log is {}",
-            figures(&node),
-            node.log_file().display()
-        );
+        eprintln!("{} Ctrl-C stops it; the log is {}", figures(&node), node.log_file().display());
         wait_for_interrupt(&mut node)?;
         node.stop().map_err(|error| error.to_string())
     }

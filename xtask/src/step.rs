@@ -31,9 +31,7 @@ pub(crate) enum Step {
 impl Step {
     /// The step's name, as on the command line.
     pub(crate) fn name(self) -> String {
-        self.to_possible_value()
-            .map(|value| value.get_name().to_owned())
-            .unwrap_or_default()
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     pub(crate) fn needs_cassandra(self) -> bool {
@@ -49,15 +47,7 @@ impl Step {
             }
             Step::Clippy => {
                 cargo::demand("clippy", "clippy")?;
-                Cargo::new([
-                    "clippy",
-                    "--workspace",
-                    "--all-targets",
-                    "--",
-                    "-D",
-                    "warnings",
-                ])
-                .run()
+                Cargo::new(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }
             Step::Cassandra => {
                 *server = Some(start()?);
@@ -66,18 +56,14 @@ impl Step {
             Step::Tests => tests(server.as_ref()),
             // The same selection of packages and targets as above, so that nothing is built twice.
             Step::Doctests => Cargo::new(["test", "--workspace", "--no-fail-fast", "--doc"]).run(),
-            Step::Docs => Cargo::new(["doc", "--workspace", "--no-deps"])
-                .env("RUSTDOCFLAGS", "-D warnings")
-                .run(),
+            Step::Docs => Cargo::new(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run(),
             Step::Examples => examples::run(server.as_ref()),
         }
     }
 }
 
 fn start() -> Result<Cassandra, String> {
-    let node = Cassandra::builder()
-        .start()
-        .map_err(|error| error.to_string())?;
+    let node = Cassandra::builder().start().map_err(|error| error.to_string())?;
     println!("{} {}", node.uri(), figures(&node));
     Ok(node)
 }
@@ -96,16 +82,9 @@ pub(crate) fn seconds(time: Duration) -> String {
 /// Without a server the tests that want one fail, and the others still run.
 fn tests(server: Option<&Cassandra>) -> Result<(), String> {
     let cache = cache_folder().map_err(|error| error.to_string())?;
-    let mut cargo = Cargo::new([
-        "test",
-        "--workspace",
-        "--no-fail-fast",
-        "--lib",
-        "--bins",
-        "--tests",
-    ])
-    .env("REQUIRE_BACKENDS", "memory,embedded,cql")
-    .env("PERISTYLE_SERVERS", path_text(&cache)?);
+    let mut cargo = Cargo::new(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"])
+        .env("REQUIRE_BACKENDS", "memory,embedded,cql")
+        .env("PERISTYLE_SERVERS", path_text(&cache)?);
     if let Some(node) = server {
         cargo = cargo.env("PERISTYLE_CQL", &node.cql_address().to_string());
     }
@@ -113,6 +92,5 @@ fn tests(server: Option<&Cassandra>) -> Result<(), String> {
 }
 
 fn path_text(path: &Path) -> Result<&str, String> {
-    path.to_str()
-        .ok_or_else(|| format!("{} is not valid UTF-8", path.display()))
+    path.to_str().ok_or_else(|| format!("{} is not valid UTF-8", path.display()))
 }

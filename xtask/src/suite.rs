@@ -26,11 +26,7 @@ pub(crate) fn run(only: &[Step]) -> Result<(), String> {
         if let Err(reason) = &result {
             println!("{} failed: {reason}", step.name());
         }
-        outcomes.push(Outcome {
-            step,
-            result,
-            time: begun.elapsed(),
-        });
+        outcomes.push(Outcome { step, result, time: begun.elapsed() });
     }
     drop(server);
     println!("\n=== summary ===\n{}", table(&outcomes));
@@ -39,12 +35,9 @@ pub(crate) fn run(only: &[Step]) -> Result<(), String> {
 
 fn chosen(only: &[Step]) -> Vec<Step> {
     let wanted = |step: &Step| only.is_empty() || only.contains(step);
-    let for_others =
-        |step: &Step| *step == Step::Cassandra && only.iter().any(|other| other.needs_cassandra());
+    let for_others = |step: &Step| *step == Step::Cassandra && only.iter().any(|other| other.needs_cassandra());
     let all = Step::value_variants().iter();
-    all.filter(|step| wanted(step) || for_others(step))
-        .copied()
-        .collect()
+    all.filter(|step| wanted(step) || for_others(step)).copied().collect()
 }
 
 fn table(outcomes: &[Outcome]) -> String {
@@ -54,27 +47,16 @@ fn table(outcomes: &[Outcome]) -> String {
             Ok(()) => ("ok", ""),
             Err(reason) => ("FAILED", reason.as_str()),
         };
-        let line = format!(
-            "{:<10} {word:<6} {:>9}  {reason}",
-            step.name(),
-            seconds(*time)
-        );
+        let line = format!("{:<10} {word:<6} {:>9}  {reason}", step.name(), seconds(*time));
         lines.push(line.trim_end().to_owned());
     }
     lines.join("\n")
 }
 
 fn verdict(outcomes: &[Outcome]) -> Result<(), String> {
-    let failed: Vec<String> = outcomes
-        .iter()
-        .filter(|outcome| outcome.result.is_err())
-        .map(|outcome| outcome.step.name())
-        .collect();
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("failed: {}", failed.join(", ")))
-    }
+    let failed: Vec<String> =
+        outcomes.iter().filter(|outcome| outcome.result.is_err()).map(|outcome| outcome.step.name()).collect();
+    if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
 #[cfg(test)]
@@ -94,15 +76,8 @@ mod tests {
 
     #[test]
     fn the_summary_names_what_failed_and_why() {
-        let outcome = |step, result| Outcome {
-            step,
-            result,
-            time: Duration::from_millis(1250),
-        };
-        let outcomes = [
-            outcome(Step::Fmt, Ok(())),
-            outcome(Step::Tests, Err("2 tests failed".into())),
-        ];
+        let outcome = |step, result| Outcome { step, result, time: Duration::from_millis(1250) };
+        let outcomes = [outcome(Step::Fmt, Ok(())), outcome(Step::Tests, Err("2 tests failed".into()))];
         let expected = "step       result      time\n\
                         fmt        ok         1.2 s\n\
                         tests      FAILED     1.2 s  2 tests failed";
