@@ -279,9 +279,11 @@ impl Cassandra {
         let doing = || Error::io(format!("writing {}", log.display()));
         let output = File::create(&log).map_err(doing())?;
         let errors = output.try_clone().map_err(doing())?;
+        let java = Java::find()?;
         let mut command = process::tethered();
         command
-            .arg(&Java::find()?.program)
+            .arg(&java.program)
+            .args(java.arguments())
             .args(self.config.jvm_arguments(&self.files, self.installation.archive()))
             .arg("-classpath")
             .arg(self.installation.classpath()?)

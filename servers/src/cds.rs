@@ -93,7 +93,7 @@ mod tests {
         let jars = folder.path().join("jars");
         fs::create_dir(&jars).unwrap();
         let jar = fs::File::create(jars.join("a.jar")).unwrap();
-        let java = Java { program: "java".into(), version: "17".into() };
+        let java = Java { program: "java".into(), version: "17".into(), release: 17 };
         fs::write(path(&jars, &java).unwrap(), "image").unwrap();
         assert!(existing(&jars, &java).unwrap().unwrap().usable().is_some());
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn another_java_asks_for_a_new_archive() {
         let folder = tempfile::tempdir().unwrap();
-        let java = |version: &str| Java { program: "java".into(), version: version.into() };
+        let java = |version: &str| Java { program: "java".into(), version: version.into(), release: 17 };
         let jars = folder.path().join("jars");
         assert_ne!(path(&jars, &java("17")).unwrap(), path(&jars, &java("11")).unwrap());
     }

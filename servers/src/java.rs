@@ -8,8 +8,11 @@ use std::sync::OnceLock;
 
 use crate::Error;
 
-/// The releases Cassandra 5.0 supports. Newer ones refuse its security manager.
-const SUPPORTED: [u32; 2] = [17, 11];
+/// Cassandra 5.0 supports 11 and 17, and runs on 21. From 24 on, Java lacks the security manager
+/// that it needs.
+const FITTING: [u32; 3] = [11, 17, 21];
+/// From this release on, the security manager has to be allowed; 11 does not know the option.
+const MANAGER_FORBIDDEN: u32 = 18;
 const PACKAGE: &str = "openjdk-17-jre-headless";
 
 /// A Java runtime.
@@ -18,6 +21,7 @@ pub(crate) struct Java {
     pub(crate) program: PathBuf,
     /// The text of `java -version`, which tells builds apart.
     pub(crate) version: String,
+    pub(crate) release: u32,
 }
 
 impl Java {
@@ -30,6 +34,11 @@ impl Java {
         }
         let java = first_fitting(candidates())?;
         Ok(FOUND.get_or_init(|| java))
+    }
+
+    /// What this release needs to be told before it runs Cassandra.
+    pub(crate) fn arguments(&self) -> &'static [&'static str] {
+        if self.release < MANAGER_FORBIDDEN { &[] } else { &["-Djava.security.manager=allow"] }
     }
 }
 
@@ -49,13 +58,15 @@ fn first_fitting(candidates: Vec<PathBuf>) -> Result<Java, Error> {
             continue;
         };
         match major(&version) {
-            Some(release) if SUPPORTED.contains(&release) => return Ok(Java { program, version }),
+            Some(release) if FITTING.contains(&release) => {
+                return Ok(Java { program, version, release });
+            }
             _ => unfit = unfit.or_else(|| version.lines().next().map(str::to_owned)),
         }
     }
     let problem = unfit.map_or_else(
         || "java was not found".to_owned(),
-        |found| format!("Cassandra 5.0 runs on Java 11 or 17, and here is {found}"),
+        |found| format!("Cassandra 5.0 runs on Java 11, 17 or 21, and here is {found}"),
     );
     Err(Error::Tool { problem, install: PACKAGE })
 }
@@ -82,6 +93,13 @@ mod tests {
         assert_eq!(major("openjdk version \"25\" 2025-09-16"), Some(25));
         assert_eq!(major("java version \"1.8.0_442\""), Some(1));
         assert_eq!(major("no java here"), None);
+    }
+
+    #[test]
+    fn only_releases_that_know_the_option_are_told_to_allow_the_security_manager() {
+        let java = |release| Java { program: "java".into(), version: String::new(), release };
+        assert!(java(11).arguments().is_empty());
+        assert_eq!(java(21).arguments().len(), 1);
     }
 
     #[test]

@@ -27,7 +27,7 @@
 //! What a killed process could not remove, the next start removes.
 //!
 //! # Platform
-//! Linux, with Java 11 or 17, Maven, and `setpriv` of util-linux. Each node has an address of its
+//! Linux, with Java 11, 17 or 21, Maven, and `setpriv` of util-linux. Each node has an address of its
 //! own in `127.0.0.0/8`, so any number of test runs share a machine.
 
 mod address;
