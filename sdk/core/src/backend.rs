@@ -1,0 +1,117 @@
+//! What a backend implements.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use tower::Service;
+
+use crate::capability::Capabilities;
+use crate::error::{Error, Result};
+use crate::model::{TableSpec, Value};
+use crate::request::{Request, ScanRange};
+use crate::response::Response;
+
+/// The future of one request. It owns all it needs, so it may outlive the backend's handle; its type is erased here, at the
+/// one place where layers meet backends, so that layers can name it.
+pub type ResponseFuture = BoxFuture<'static, Result<Response>>;
+
+/// A database behind the contract.
+///
+/// # The contract
+/// - A request that needs a missing [capability](Capabilities) is refused before any I/O.
+/// - A failed write says whether it was certainly [not applied](crate::Outcome).
+/// - Dropping the future sends nothing or the whole, and frees all that it held.
+/// - Every wait on a server has a limit.
+/// - The write with the larger write time wins; at equal times a delete wins over a value.
+/// - A row exists while it has a present column (or a marker, see [`Capability::RowMarker`](crate::Capability::RowMarker)).
+///
+/// The suite in `testkit` proves it for an implementation.
+pub trait Backend: fmt::Debug + Send + Sync + 'static {
+    /// Its name in messages, such as `cql`.
+    fn name(&self) -> &'static str;
+
+    /// What it can do.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Starts a request; nothing happens until the future is polled.
+    fn call(&self, request: Request) -> ResponseFuture;
+
+    /// Who owns which keys.
+    fn topology(&self) -> &dyn Topology;
+
+    /// The native handle, for what the contract doesn't cover; downcast it to the type that the backend documents.
+    fn native(&self) -> &dyn Any;
+
+    /// Ends background work and frees what is held. Requests after it fail with [`Closed`](crate::ErrorKind::Closed).
+    fn close(&self) -> BoxFuture<'static, Result<()>>;
+}
+
+/// Who owns which keys, by the backend's newest knowledge.
+pub trait Topology: Send + Sync {
+    /// The first owner of a partition; `None` where that isn't known.
+    fn owner(&self, table: &TableSpec, partition_key: &[Value]) -> Option<Owner>;
+
+    /// Cuts a table into ranges that together cover it once, about `parts` of them, for scans in parallel.
+    fn split(&self, table: &TableSpec, parts: usize) -> Vec<ScanRange>;
+}
+
+/// Where a key lives.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// The node's address.
+    pub node: Arc<str>,
+    /// The shard within it, where nodes are sharded.
+    pub shard: Option<u32>,
+    /// The region, where tables are split in regions.
+    pub region: Option<Arc<str>>,
+    /// Whether it is in this process.
+    pub local: bool,
+}
+
+/// A topology of one place: everything is here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalTopology;
+
+impl Topology for LocalTopology {
+    fn owner(&self, _: &TableSpec, _: &[Value]) -> Option<Owner> {
+        Some(Owner { node: Arc::from("local"), shard: None, region: None, local: true })
+    }
+
+    fn split(&self, _: &TableSpec, _: usize) -> Vec<ScanRange> {
+        vec![ScanRange::All]
+    }
+}
+
+/// A backend as a [`tower::Service`], always ready: limits belong in layers.
+#[derive(Debug)]
+pub struct BackendService<B: ?Sized>(Arc<B>);
+
+impl<B: Backend + ?Sized> BackendService<B> {
+    /// The service of this backend.
+    pub fn new(backend: Arc<B>) -> Self {
+        Self(backend)
+    }
+}
+
+impl<B: ?Sized> Clone for BackendService<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: Backend + ?Sized> Service<Request> for BackendService<B> {
+    type Response = Response;
+    type Error = Error;
+    type Future = ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> ResponseFuture {
+        self.0.call(request)
+    }
+}

@@ -1,0 +1,1 @@
+//! Bytes of keys and values.

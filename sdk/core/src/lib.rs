@@ -1,0 +1,20 @@
+//! The model, the contract and the client of Peristyle.
+//!
+//! Applications depend on the crate `peristyle`, which re-exports what is here. Backends depend on this crate alone.
+
+pub mod backend;
+pub mod capability;
+pub mod clock;
+pub mod codec;
+pub mod error;
+pub mod model;
+pub mod request;
+pub mod response;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
+
+pub use crate::backend::{Backend, BackendService, LocalTopology, Owner, ResponseFuture, Topology};
+pub use crate::capability::{Capabilities, Capability, Limits};
+pub use crate::error::{Attempt, Error, ErrorKind, Outcome, Result, Retry, TimeoutPhase};
+pub use crate::request::Request;
+pub use crate::response::Response;
