@@ -1,1 +1,3 @@
 //! The contract suite and what tests of backends share.
+
+pub mod arbitrary;
