@@ -8,6 +8,7 @@ pub mod clock;
 pub mod codec;
 pub mod error;
 pub mod model;
+pub mod record;
 pub mod request;
 pub mod response;
 #[cfg(any(test, feature = "testkit"))]
