@@ -2,7 +2,6 @@
 //!
 //! The low bits of a CRC32 are linear in the input: they spread what applications write, not what an adversary chooses.
 
-use std::fmt;
 use std::ops::Deref;
 
 use super::corrupt;
@@ -10,7 +9,7 @@ use crate::error::Result;
 use crate::model::Salt;
 
 /// The bytes of a salt: at most four, on the stack.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SaltBytes {
     bytes: [u8; 4],
     length: usize,
@@ -21,13 +20,6 @@ impl Deref for SaltBytes {
 
     fn deref(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or(&self.bytes)
-    }
-}
-
-impl fmt::Debug for SaltBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("0x")?;
-        self.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -90,9 +82,9 @@ pub fn check_salted<'a>(
     if found == &*expected {
         return Ok(key);
     }
-    let found: String = found.iter().map(|byte| format!("{byte:02x}")).collect();
+    let expected = &*expected;
     Err(corrupt(format!(
-        "a row key has the salt 0x{found}, but its partition key gives {expected:?}: the table was written with another salt \
+        "a row key has the salt {found:02x?}, but its partition key gives {expected:02x?}: the table was written with another salt \
          than {salt:?}, or with none"
     )))
 }
@@ -167,7 +159,7 @@ mod tests {
     fn a_wrong_salt_is_corrupt_and_both_are_named() {
         let error = check_salted(Salt::MIDDLE_BYTES, b"\x25\xee\0\0\0\0\0\0\0\x01", |key| Ok(key.len())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt);
-        assert!(error.to_string().contains("0x25ee") && error.to_string().contains("0x25ef"), "{error}");
+        assert!(error.to_string().contains("[25, ee]") && error.to_string().contains("[25, ef]"), "{error}");
         let short = check_salted(Salt::MIDDLE_BYTES, b"\x25", |key| Ok(key.len())).unwrap_err();
         assert_eq!(short.kind(), ErrorKind::Corrupt);
     }

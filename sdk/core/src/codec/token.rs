@@ -62,13 +62,14 @@ const C2: u64 = 0x4cf5_ad43_2745_937f;
 /// The first half of `MurmurHash3_x64_128` with seed 0, but for the last incomplete block, whose bytes Cassandra extends with
 /// their sign. That is why no crate of the original serves.
 fn murmur3(key: &[u8]) -> u64 {
-    let (blocks, tail) = key.as_chunks::<16>();
+    let (words, _) = key.as_chunks::<8>();
+    let (blocks, _) = words.as_chunks::<2>();
+    let (_, tail) = key.as_chunks::<16>();
     let (mut h1, mut h2) = (0_u64, 0_u64);
-    for block in blocks {
-        let block = u128::from_le_bytes(*block);
-        h1 ^= mix_1(low_half(block));
+    for [first, second] in blocks {
+        h1 ^= mix_1(u64::from_le_bytes(*first));
         h1 = h1.rotate_left(27).wrapping_add(h2).wrapping_mul(5).wrapping_add(0x52dc_e729);
-        h2 ^= mix_2(low_half(block >> 64));
+        h2 ^= mix_2(u64::from_le_bytes(*second));
         h2 = h2.rotate_left(31).wrapping_add(h1).wrapping_mul(5).wrapping_add(0x3849_5ab5);
     }
     let (first, second) = tail.split_at(tail.len().min(8));
@@ -82,10 +83,6 @@ fn finish(h1: u64, h2: u64, length: u64) -> u64 {
     let h1 = h1.wrapping_add(h2);
     let h2 = h2.wrapping_add(h1);
     avalanche(h1).wrapping_add(avalanche(h2))
-}
-
-fn low_half(block: u128) -> u64 {
-    (block & u128::from(u64::MAX)) as u64
 }
 
 fn signed(tail: &[u8]) -> u64 {
