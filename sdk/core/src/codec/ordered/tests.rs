@@ -155,6 +155,8 @@ fn the_longest_numbers_come_back_and_longer_ones_are_refused() {
             assert_eq!(decode_key(&component(&value, kind), &columns).unwrap(), std::slice::from_ref(&value));
         }
     }
+    let round = Value::from(Decimal::new(BigInt::from(10).pow(157_000), 0));
+    assert_eq!(decode_key(&component(&round, KINDS[0]), &[column(Type::Decimal, KINDS[0])]).unwrap(), [round]);
     let longer: BigInt = longest * 2 + 1;
     for value in [Value::Varint(Varint(longer.clone())), Value::from(Decimal::new(longer, 0))] {
         let error =
@@ -176,7 +178,8 @@ fn a_fault_names_the_column_and_what_to_check() {
 
 #[test]
 fn forms_that_no_value_has_are_corrupt() {
-    let forms: [(Type, ColumnKind, &[u8]); 15] = [
+    let forms: [(Type, ColumnKind, &[u8]); 16] = [
+        (Type::Decimal, KINDS[0], b"\x02\x80\0\0\0\0\0\0\0\x02\0\xff\xff\xff\xff"),
         (Type::Bool, KINDS[1], b"\x02"),
         (Type::F32, KINDS[1], b"\xff\xc0\0\x01"),
         (Type::F64, KINDS[1], b"\0\0\0\0\0\0\0\0"),
