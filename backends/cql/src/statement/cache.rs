@@ -1,0 +1,285 @@
+//! What is prepared, found again without a lock and without an allocation.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use peristyle_core::model::TableSpec;
+use peristyle_core::{Error, Result};
+use scylla::statement::prepared::PreparedStatement;
+
+use super::{Shape, Slot};
+
+/// The most shapes kept of one table. A program has a few; one that makes shapes without end must not fill the memory.
+const MAX_SHAPES: usize = 1_024;
+
+/// The most declarations kept under one name: after an ALTER TABLE, or where parts of a program know different columns.
+const MAX_DECLARATIONS: usize = 16;
+
+/// A prepared statement and how its answers are read.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) prepared: PreparedStatement,
+    /// The columns of the answer; empty for a write.
+    pub(crate) slots: Vec<Slot>,
+}
+
+/// What is kept, and whether it was used again since the last time room was made.
+#[derive(Debug)]
+pub(crate) struct Kept<T> {
+    content: T,
+    used: AtomicBool,
+}
+
+impl<T> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.content
+    }
+}
+
+/// One preparation, awaited by all who need it. Whoever of them polls it drives it, so none of them owns it.
+type Preparation<T> = Shared<BoxFuture<'static, Result<Arc<Kept<T>>, Arc<Error>>>>;
+
+type Tables<T> = HashMap<Arc<str>, Vec<Arc<TableStatements<T>>>>;
+
+/// The prepared statements of a session, by table name, declaration and shape.
+#[derive(Debug)]
+pub(crate) struct StatementCache<T = Statement> {
+    tables: ArcSwap<Tables<T>>,
+    /// Taken by those who change `tables`.
+    change: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct TableStatements<T> {
+    spec: Arc<TableSpec>,
+    shapes: ArcSwap<HashMap<Shape, Arc<Kept<T>>>>,
+    pending: Mutex<HashMap<Shape, Preparation<T>>>,
+}
+
+impl<T> Default for StatementCache<T> {
+    fn default() -> Self {
+        Self { tables: ArcSwap::default(), change: Mutex::default() }
+    }
+}
+
+impl<T: Send + Sync + 'static> StatementCache<T> {
+    /// The statement, if it is prepared.
+    pub(crate) fn get(&self, table: &Arc<TableSpec>, shape: &Shape) -> Option<Arc<Kept<T>>> {
+        let tables = self.tables.load();
+        let declared = tables.get(&**table.name())?.iter().find(|declared| declared.is(table))?;
+        let shapes = declared.shapes.load();
+        let statement = shapes.get(shape)?;
+        if !statement.used.load(Ordering::Relaxed) {
+            statement.used.store(true, Ordering::Relaxed);
+        }
+        Some(Arc::clone(statement))
+    }
+
+    /// The statement, prepared by `prepare` unless it is or is about to be.
+    pub(crate) async fn get_or_prepare<F>(
+        &self,
+        table: &Arc<TableSpec>,
+        shape: Shape,
+        prepare: impl FnOnce() -> F,
+    ) -> Result<Arc<Kept<T>>>
+    where
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let declared = self.declared(table);
+        let preparation = {
+            let mut pending = lock(&declared.pending);
+            if let Some(statement) = declared.shapes.load().get(&shape) {
+                return Ok(Arc::clone(statement));
+            }
+            let keep = |content| Arc::new(Kept { content, used: AtomicBool::new(false) });
+            let begin = || prepare().map(move |outcome| outcome.map(keep).map_err(Arc::new)).boxed().shared();
+            pending.entry(shape.clone()).or_insert_with(begin).clone()
+        };
+        let outcome = preparation.clone().await;
+        let mut pending = lock(&declared.pending);
+        // Only the first of those who waited finds it still pending.
+        if pending.get(&shape).is_some_and(|current| current.ptr_eq(&preparation)) {
+            pending.remove(&shape);
+            if let Ok(statement) = &outcome {
+                declared.keep(shape, Arc::clone(statement));
+            }
+        }
+        outcome.map_err(|error| error.share())
+    }
+
+    /// Forgets all statements of a table, because it changed.
+    pub(crate) fn forget(&self, name: &str) {
+        let _change = lock(&self.change);
+        let mut tables = HashMap::clone(&self.tables.load());
+        if tables.remove(name).is_some() {
+            self.tables.store(Arc::new(tables));
+        }
+    }
+
+    fn declared(&self, table: &Arc<TableSpec>) -> Arc<TableStatements<T>> {
+        let _change = lock(&self.change);
+        let tables = self.tables.load();
+        let known = tables.get(&**table.name()).and_then(|list| list.iter().find(|declared| declared.is(table)));
+        if let Some(known) = known {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(TableStatements {
+            spec: Arc::clone(table),
+            shapes: ArcSwap::default(),
+            pending: Mutex::default(),
+        });
+        let mut tables = HashMap::clone(&tables);
+        let list = tables.entry(Arc::clone(table.name())).or_default();
+        if list.len() >= MAX_DECLARATIONS {
+            list.remove(0);
+        }
+        list.push(Arc::clone(&new));
+        self.tables.store(Arc::new(tables));
+        new
+    }
+}
+
+impl<T> TableStatements<T> {
+    fn is(&self, table: &Arc<TableSpec>) -> bool {
+        Arc::ptr_eq(&self.spec, table) || self.spec == *table
+    }
+
+    /// Adds a statement; the caller holds the lock of `pending`. A full table loses what was not used again since the last time,
+    /// and everything if that is nothing.
+    fn keep(&self, shape: Shape, statement: Arc<Kept<T>>) {
+        let mut shapes = HashMap::clone(&self.shapes.load());
+        if shapes.len() >= MAX_SHAPES {
+            shapes.retain(|_, statement| statement.used.swap(false, Ordering::Relaxed));
+            if shapes.len() >= MAX_SHAPES {
+                shapes.clear();
+            }
+        }
+        shapes.insert(shape, statement);
+        self.shapes.store(Arc::new(shapes));
+    }
+}
+
+/// Nothing that is done under these locks leaves half a change, so a panic elsewhere doesn't spoil them.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use futures::future::pending;
+    use peristyle_core::model::Type;
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    fn table(value: Type) -> Arc<TableSpec> {
+        Arc::new(TableSpec::builder("t").partition("id", Type::I64).column("v", value).build().unwrap())
+    }
+
+    fn shape(column: usize) -> Shape {
+        Shape::DeleteColumns { columns: std::iter::once(column).collect() }
+    }
+
+    #[tokio::test]
+    async fn a_statement_is_prepared_once_for_each_shape_and_declaration() {
+        let cache = StatementCache::<usize>::default();
+        let prepared = AtomicUsize::new(0);
+        let count = || {
+            let number = prepared.fetch_add(1, Ordering::Relaxed);
+            async move { Ok(number) }
+        };
+        let (first, other) = (table(Type::Text), table(Type::Blob));
+        assert!(cache.get(&first, &shape(1)).is_none());
+        assert_eq!(**cache.get_or_prepare(&first, shape(1), count).await.unwrap(), 0);
+        assert_eq!(**cache.get_or_prepare(&first, shape(1), count).await.unwrap(), 0);
+        assert_eq!(**cache.get_or_prepare(&first, shape(2), count).await.unwrap(), 1);
+        assert_eq!(**cache.get_or_prepare(&other, shape(1), count).await.unwrap(), 2);
+        // The same declaration made twice is the same.
+        assert_eq!(**cache.get(&table(Type::Text), &shape(1)).unwrap(), 0);
+        cache.forget("t");
+        assert!(cache.get(&first, &shape(1)).is_none());
+    }
+
+    #[tokio::test]
+    async fn callers_at_once_share_one_preparation_and_survive_the_first_leaving() {
+        let cache = Arc::new(StatementCache::<u8>::default());
+        let table = table(Type::Text);
+        let go = Arc::new(Notify::new());
+        let begun = Arc::new(AtomicUsize::new(0));
+        let ask = || {
+            let (cache, table, go, begun) = (cache.clone(), table.clone(), go.clone(), begun.clone());
+            tokio::spawn(async move {
+                let prepare = || async move {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    go.notified().await;
+                    Ok(7)
+                };
+                cache.get_or_prepare(&table, shape(1), prepare).await
+            })
+        };
+        let first = ask();
+        tokio::task::yield_now().await;
+        let second = ask();
+        tokio::task::yield_now().await;
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        go.notify_one();
+        assert_eq!(**second.await.unwrap().unwrap(), 7);
+        assert_eq!(begun.load(Ordering::Relaxed), 1);
+        assert!(cache.get(&table, &shape(1)).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_failed_preparation_is_shared_and_then_tried_again() {
+        let cache = StatementCache::<u8>::default();
+        let table = table(Type::Text);
+        let fail = || async { Err(Error::invalid("no")) };
+        assert_eq!(cache.get_or_prepare(&table, shape(1), fail).await.unwrap_err().message(), "no");
+        assert_eq!(**cache.get_or_prepare(&table, shape(1), || async { Ok(1) }).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn the_number_of_shapes_and_declarations_is_bounded() {
+        let cache = StatementCache::<usize>::default();
+        let declared = table(Type::Text);
+        for column in 0..3 * MAX_SHAPES {
+            cache.get_or_prepare(&declared, shape(column), || async { Ok(0) }).await.unwrap();
+        }
+        for seconds in 0..3 * MAX_DECLARATIONS {
+            let other = TableSpec::builder("t").partition(format!("id{seconds}"), Type::I64).build().unwrap();
+            cache.get_or_prepare(&Arc::new(other), shape(1), || async { Ok(0) }).await.unwrap();
+        }
+        let tables = cache.tables.load();
+        let list = &tables["t"];
+        assert!(list.len() <= MAX_DECLARATIONS);
+        assert!(list.iter().all(|declared| declared.shapes.load().len() <= MAX_SHAPES));
+    }
+
+    #[tokio::test]
+    async fn statements_in_use_stay_when_room_is_made() {
+        let cache = StatementCache::<usize>::default();
+        let table = table(Type::Text);
+        for column in 0..5 * MAX_SHAPES {
+            cache.get_or_prepare(&table, shape(column), || async { Ok(0) }).await.unwrap();
+            assert!(cache.get(&table, &shape(0)).is_some(), "after {column}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_preparation_without_end_holds_up_nobody_else() {
+        let cache = StatementCache::<u8>::default();
+        let table = table(Type::Text);
+        let mut stuck = Box::pin(cache.get_or_prepare(&table, shape(1), pending));
+        assert!(futures::poll!(&mut stuck).is_pending());
+        assert_eq!(**cache.get_or_prepare(&table, shape(2), || async { Ok(2) }).await.unwrap(), 2);
+    }
+}
