@@ -4,18 +4,24 @@
 
 pub mod backend;
 pub mod capability;
+pub mod client;
 pub mod clock;
 pub mod codec;
 pub mod error;
+pub mod layers;
+pub mod memory;
 pub mod model;
 pub mod record;
 pub mod request;
 pub mod response;
+pub mod table;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
 
 pub use crate::backend::{Backend, BackendService, LocalTopology, Owner, ResponseFuture, Topology};
 pub use crate::capability::{Capabilities, Capability, Limits};
+pub use crate::client::Client;
 pub use crate::error::{Attempt, Error, ErrorKind, Outcome, Result, Retry, TimeoutPhase};
 pub use crate::request::Request;
 pub use crate::response::Response;
+pub use crate::table::Table;

@@ -1,7 +1,7 @@
 //! The typed model: tables declared once, values, keys and rows.
 
 mod convert;
-mod key;
+pub(crate) mod key;
 mod mapping;
 mod number;
 mod row;

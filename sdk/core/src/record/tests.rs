@@ -26,7 +26,9 @@ fn put(time: i64, value: &[u8], ttl: Ttl) -> Mutation {
 fn converge(mutations: &[Mutation]) -> Record {
     let merged = |order: &[Mutation]| {
         let mut record = Record::default();
-        order.iter().for_each(|mutation| record.apply(mutation, None, NOW).unwrap());
+        for mutation in order {
+            record.apply(mutation, None, NOW).unwrap();
+        }
         record
     };
     let forward = merged(mutations);

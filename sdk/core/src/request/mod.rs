@@ -77,11 +77,11 @@ impl Request {
         }
     }
 
-    /// The name of the table; empty where there is none.
-    pub fn table_name(&self) -> &str {
+    /// The name of the table, where there is one.
+    pub fn table(&self) -> Option<Arc<str>> {
         match &self.action {
-            Action::Read { table, .. } | Action::Write { table, .. } => table.name(),
-            Action::Schema(schema) => schema.table_name(),
+            Action::Read { table, .. } | Action::Write { table, .. } => Some(Arc::clone(table.name())),
+            Action::Schema(schema) => schema.table(),
         }
     }
 

@@ -79,6 +79,18 @@ impl Mutation {
         self
     }
 
+    /// The same mutation, whose columns live this long.
+    #[must_use]
+    pub fn with_ttl(mut self, ttl: Ttl) -> Self {
+        self.marker = self.marker.map(|_| ttl);
+        for cell in &mut self.cells {
+            if let CellWrite::Put(_, cell_ttl) = &mut cell.write {
+                *cell_ttl = ttl;
+            }
+        }
+        self
+    }
+
     /// Whether it only removes.
     pub fn is_delete(&self) -> bool {
         self.marker.is_none() && self.cells.iter().all(|cell| matches!(cell.write, CellWrite::Delete))

@@ -53,12 +53,12 @@ impl Schema {
         }
     }
 
-    /// The table's name; empty for a namespace.
-    pub fn table_name(&self) -> &str {
+    /// The table's name, where there is one.
+    pub fn table(&self) -> Option<Arc<str>> {
         match self {
-            Self::CreateNamespace { .. } => "",
-            Self::Create { table, .. } => table.name(),
-            Self::Drop { name, .. } | Self::Truncate { name } | Self::Describe { name } => name,
+            Self::CreateNamespace { .. } => None,
+            Self::Create { table, .. } => Some(Arc::clone(table.name())),
+            Self::Drop { name, .. } | Self::Truncate { name } | Self::Describe { name } => Some(Arc::clone(name)),
         }
     }
 

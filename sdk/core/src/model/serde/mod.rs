@@ -98,10 +98,28 @@ impl ToKey for Row {
     }
 }
 
+/// What holds for the dynamic types holds for references to them, as it does for serde's.
+macro_rules! by_reference {
+    ($($type:ty: $trait:ident::$method:ident($argument:ty) -> $output:ty;)*) => {$(
+        impl $trait for &$type {
+            fn $method(&self, argument: $argument) -> Result<$output> {
+                (**self).$method(argument)
+            }
+        }
+    )*};
+}
+
+by_reference! {
+    Row: ToRow::to_row(&TableSpec) -> RowParts;
+    Row: ToKey::to_key(&[Column]) -> Key;
+    Key: ToKey::to_key(&[Column]) -> Key;
+    Value: ToValue::to_value(&Column) -> Value;
+}
+
 impl<T: Serialize + ?Sized> ToValue for T {
     fn to_value(&self, column: &Column) -> Result<Value> {
         self.serialize(ValueSerializer { ty: column.ty })
-            .map_err(|fault| in_column(column, fault))?
+            .map_err(|fault| in_column(column, &fault))?
             .ok_or_else(|| missing(column))
             .and_then(|value| check_value(column, &value).map(|()| value))
     }
@@ -123,6 +141,13 @@ impl<T: DeserializeOwned> FromRow for T {
     }
 }
 
+/// The row as it came, with write times and times to live where they were asked for.
+impl FromRow for StoredRow {
+    fn from_row(row: StoredRow, _: &TableSpec) -> Result<Self> {
+        Ok(row)
+    }
+}
+
 impl FromRow for Row {
     fn from_row(row: StoredRow, spec: &TableSpec) -> Result<Self> {
         Ok(row.into_row(spec))
@@ -133,7 +158,7 @@ fn missing(column: &Column) -> Error {
     Error::invalid(format!("key column {} is missing; every key column needs a value", column.name))
 }
 
-fn in_column(column: &Column, fault: Fault) -> Error {
+fn in_column(column: &Column, fault: &Fault) -> Error {
     Error::invalid(format!("column {}: {}", column.name, fault.0))
 }
 

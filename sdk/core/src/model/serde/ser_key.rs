@@ -8,7 +8,7 @@ use crate::model::{Column, Key, Type, Value};
 
 pub(super) fn to_key<T: Serialize + ?Sized>(value: &T, columns: &[Column]) -> Result<Key> {
     let parts = value.serialize(KeySerializer { columns }).map_err(|fault| match fault.column {
-        Some(column) => in_column(column, Fault(fault.text)),
+        Some(column) => in_column(column, &Fault(fault.text)),
         None => Error::invalid(format!("a key: {}", fault.text)),
     })?;
     let values = match parts {

@@ -58,7 +58,7 @@ impl<'a> PartsBuilder<'a> {
         };
         self.next = index + 1;
         let Some(column) = self.spec.columns().get(index) else { return Ok(()) };
-        let value = value.serialize(ValueSerializer { ty: column.ty }).map_err(|fault| in_column(column, fault))?;
+        let value = value.serialize(ValueSerializer { ty: column.ty }).map_err(|fault| in_column(column, &fault))?;
         match value {
             Some(value) => Ok(self.set(index, value)?),
             None => Ok(()),
