@@ -17,7 +17,7 @@ use peristyle_core::{
 use crate::codec::RowKey;
 use crate::columns::Columns;
 use crate::config::EmbeddedConfig;
-use crate::engine::{Engine, Job, Message, Operation, RowWrite, SchemaChange, View};
+use crate::engine::{Engine, Job, Message, Operation, Other, RowWrite, SchemaChange, View};
 
 const NAME: &str = "embedded";
 /// Reads of more rows than this leave the caller's thread: a row from the cache takes about a microsecond, and handing work to
@@ -276,5 +276,5 @@ async fn schema(engine: &Engine, schema: Schema) -> Result<Response> {
         Schema::Truncate { name } => SchemaChange::Truncate { name },
         other => return Err(Error::invalid(format!("the embedded engine knows no {}", other.operation()))),
     };
-    engine.ask(|reply| Message::Schema(change, reply)).await
+    engine.ask(|reply| Message::Other(Other::Schema(change, reply))).await
 }

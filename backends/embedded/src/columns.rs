@@ -43,7 +43,7 @@ impl Columns {
                 match condition {
                     Condition::RowAbsent => {}
                     Condition::ColumnAbsent(column) | Condition::ColumnEquals(column, _) => {
-                        *column = self.place(*column)
+                        *column = self.place(*column);
                     }
                 }
             }

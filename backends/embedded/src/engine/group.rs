@@ -12,7 +12,7 @@ use peristyle_core::{Error, Outcome, Response, Result};
 
 use super::Store;
 use super::partitions::Partitions;
-use super::writer::{Operation, RowWrite};
+use super::queue::{Operation, RowWrite};
 use crate::codec::{RowKey, Stored, partition_key};
 use crate::error::{from_fjall, not_applied};
 use crate::schema::Table;
@@ -56,16 +56,16 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The tables that were written to.
-    pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.tables.iter().map(AsRef::as_ref)
+    /// Applies one write, which changes everything it says or, with an error, nothing.
+    pub(crate) fn apply(&mut self, table: Arc<Table>, operation: Operation) -> Result<Response> {
+        let answer = self.apply_to(&table, operation);
+        if self.tables.iter().all(|known| known.id != table.id) {
+            self.tables.push(table);
+        }
+        answer.map_err(not_applied)
     }
 
-    /// Applies one write, which changes everything it says or, with an error, nothing.
-    pub(crate) fn apply(&mut self, table: &Arc<Table>, operation: Operation) -> Result<Response> {
-        if self.tables.iter().all(|known| known.id != table.id) {
-            self.tables.push(Arc::clone(table));
-        }
+    fn apply_to(&mut self, table: &Table, operation: Operation) -> Result<Response> {
         match operation {
             Operation::Apply(write) => self.put(table, &write).map(|()| Response::Done),
             Operation::ApplyAll(writes) => {
@@ -78,7 +78,6 @@ impl<'a> Group<'a> {
                 self.compare_and_put(table, write, &condition).map(Response::Compared)
             }
         }
-        .map_err(not_applied)
     }
 
     fn put(&mut self, table: &Table, write: &RowWrite) -> Result<()> {
@@ -163,8 +162,9 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Makes everything durable in one step. If it fails, everything or nothing may be there at the next opening.
-    pub(crate) fn commit(mut self) -> Result<()> {
+    /// Makes everything durable in one step, and returns the tables concerned. If it fails, everything or nothing may be there
+    /// at the next opening.
+    pub(crate) fn commit(mut self) -> (Vec<Arc<Table>>, Result<()>) {
         for (id, row) in self.rows.drain().filter(|(_, row)| row.changed) {
             let Some(table) = self.tables.iter().find(|table| table.id == id.table) else { continue };
             if row.is_covered(&id, self.partitions) {
@@ -173,11 +173,11 @@ impl<'a> Group<'a> {
                 self.batch.insert(&table.rows, id.key, row.stored.encode());
             }
         }
-        let refused = |error: &Fjall| matches!(error, Fjall::Poisoned);
-        self.batch.commit().map_err(|error| {
-            let outcome = if refused(&error) { Outcome::NotApplied } else { Outcome::Unknown };
+        let written = self.batch.commit().map_err(|error| {
+            let outcome = if matches!(error, Fjall::Poisoned) { Outcome::NotApplied } else { Outcome::Unknown };
             fault(self.store, error).with_outcome(outcome)
-        })
+        });
+        (self.tables, written)
     }
 }
 

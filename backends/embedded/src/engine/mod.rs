@@ -4,6 +4,7 @@ mod folder;
 mod group;
 mod partitions;
 mod purge;
+mod queue;
 mod writer;
 
 use std::collections::HashSet;
@@ -15,21 +16,20 @@ use std::time::{Duration, Instant};
 use fjall::{Database, PersistMode};
 use peristyle_core::clock::Clock;
 use peristyle_core::model::TableSpec;
-use peristyle_core::{Error, ErrorKind, Result};
-use tokio::sync::{mpsc, oneshot};
+use peristyle_core::{Error, ErrorKind, Response, Result};
+use tokio::sync::oneshot;
 
 use self::folder::Folder;
 use self::partitions::Partitions;
 use self::purge::{Grace, Purge};
-use self::writer::Writer;
-pub(crate) use self::writer::{Job, Message, Operation, RowWrite, SchemaChange};
+use self::queue::Reply;
+pub(crate) use self::queue::{Job, Message, Operation, Other, RowWrite, SchemaChange};
+use self::writer::Lane;
 use crate::columns::Columns;
 use crate::config::{Durability, EmbeddedConfig};
 use crate::error::closed;
 use crate::schema::{Catalogue, ROWS, Table};
 
-/// How many requests wait for the writer before callers wait to hand over theirs.
-const QUEUE: usize = 1024;
 /// How long a dropped engine may take to write out what it holds.
 const DROP_LIMIT: Duration = Duration::from_secs(10);
 
@@ -66,8 +66,8 @@ pub(crate) struct View {
 
 struct Open {
     store: Arc<Store>,
-    queue: mpsc::Sender<Message>,
-    writer: JoinHandle<()>,
+    lane: Arc<Lane>,
+    thread: JoinHandle<()>,
 }
 
 /// An open engine, or a closed one.
@@ -98,9 +98,8 @@ impl Engine {
         let ids: HashSet<u64> = catalogue.all().iter().map(|table| table.id).collect();
         let partitions = Partitions::open(&db, &path, &ids)?;
         let store = Arc::new(Store { catalogue, db, settings, _folder: folder });
-        let (queue, messages) = mpsc::channel(QUEUE);
-        let writer = Writer::spawn(Arc::clone(&store), partitions, messages)?;
-        Ok(Self { open: RwLock::new(Some(Open { store, queue, writer })), folder: path })
+        let (lane, thread) = Lane::start(Arc::clone(&store), partitions)?;
+        Ok(Self { open: RwLock::new(Some(Open { store, lane, thread })), folder: path })
     }
 
     /// Where the data is.
@@ -124,12 +123,10 @@ impl Engine {
     }
 
     /// Hands a message to the writer and waits for the answer. Dropping the future hands over nothing or the whole.
-    pub(crate) async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<Result<T>>) -> Message) -> Result<T> {
-        let queue = self.with(|open| open.queue.clone())?;
+    pub(crate) async fn ask(&self, message: impl FnOnce(Reply) -> Message) -> Result<Response> {
+        let lane = self.with(|open| Arc::clone(&open.lane))?;
         let (reply, answer) = oneshot::channel();
-        queue.send(message(reply)).await.map_err(|_| closed())?;
-        // Kept, the sender would make the writer wait for this caller.
-        drop(queue);
+        lane.push(message(reply)).await?;
         answer.await.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Internal, "the engine's writer ended early; open the folder again"))
         })
@@ -137,23 +134,20 @@ impl Engine {
 
     /// Writes out everything accepted, and gives up the folder.
     pub(crate) async fn close(&self) -> Result<()> {
-        let Some(Open { store, queue, .. }) = self.take() else { return Ok(()) };
+        let Some(Open { store, lane, .. }) = self.take() else { return Ok(()) };
         drop(store);
         let (reply, answer) = oneshot::channel();
-        queue.send(Message::Close(reply)).await.map_err(|_| closed())?;
+        lane.close(reply);
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
     /// As [`close`](Self::close), but blocks, for a limited time, and errors are lost.
     pub(crate) fn close_now(&self) {
-        let Some(Open { store, queue, writer }) = self.take() else { return };
+        let Some(Open { store, lane, thread }) = self.take() else { return };
         drop(store);
-        let (reply, _) = oneshot::channel();
-        // Where the queue is full, the writer ends once it is worked off and its senders are gone.
-        let _ = queue.try_send(Message::Close(reply));
-        drop(queue);
+        lane.close(oneshot::channel().0);
         let patience = Instant::now() + DROP_LIMIT;
-        while !writer.is_finished() && Instant::now() < patience {
+        while !thread.is_finished() && Instant::now() < patience {
             thread::sleep(Duration::from_micros(100));
         }
     }

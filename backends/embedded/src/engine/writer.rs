@@ -1,26 +1,27 @@
-//! The thread that writes: it takes all that is queued, applies it in order, and makes it durable at once (group commit), so
-//! that writers share the cost of a flush, and a row's read, change and write need no locks.
+//! Writing: all that is queued is applied in order and made durable at once (group commit), so that writers share the cost of
+//! a flush, and a row's read, change and write need no lock of its own.
+//!
+//! One writer is at work at a time. Where a write waits for the disk it is the engine's thread; where it doesn't, whoever
+//! finds nobody at work writes for all, which spares two changes of threads, and leaves what may block to the thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use fjall::PersistMode;
-use peristyle_core::model::TableSpec;
-use peristyle_core::request::{Condition, Mutation};
 use peristyle_core::{Error, ErrorKind, Response, Result};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::Store;
 use super::group::Group;
 use super::partitions::Partitions;
-use crate::codec::RowKey;
-use crate::error::{closed, from_fjall, not_applied};
+use super::queue::{Job, Message, Other, Queue, SchemaChange};
+use crate::error::{from_fjall, not_applied};
 use crate::schema::Table;
 
-/// The most rows that are made durable at once, unless one request has more.
-const GROUP_ROWS: usize = 8192;
+/// How many groups a caller writes before it leaves the rest to the thread.
+const CALLER_GROUPS: usize = 16;
 /// How many memtables or fresh files of a table may wait to be written out or merged before writes wait for them. The engine
 /// below waits too, somewhat later, but for ever if its workers have failed.
 const WAITING_MEMTABLES: usize = 3;
@@ -28,141 +29,112 @@ const WAITING_FILES: usize = 24;
 /// How long closing waits for reads that are under way.
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
-/// The write of one row.
-pub(crate) struct RowWrite {
-    pub(crate) key: RowKey,
-    pub(crate) mutation: Mutation,
+/// The queue and its writer.
+pub(crate) struct Lane {
+    queue: Queue,
+    /// Gone once the engine is closed.
+    writer: Mutex<Option<Writer>>,
+    /// Whether callers may write.
+    by_callers: bool,
 }
 
-/// What a write does, with its keys encoded.
-pub(crate) enum Operation {
-    Apply(RowWrite),
-    /// Rows that were refused already stand as their errors.
-    ApplyAll(Vec<Result<RowWrite>>),
-    DeletePartition(Mutation),
-    Increment {
-        key: RowKey,
-        deltas: Vec<(usize, i64)>,
-    },
-    CompareAndPut {
-        write: RowWrite,
-        condition: Condition,
-    },
-}
-
-impl Operation {
-    fn rows(&self) -> usize {
-        if let Self::ApplyAll(rows) = self { rows.len() } else { 1 }
-    }
-}
-
-/// A change of the tables.
-pub(crate) enum SchemaChange {
-    Create { table: Arc<TableSpec>, if_absent: bool },
-    Drop { name: Arc<str>, if_present: bool },
-    Truncate { name: Arc<str> },
-}
-
-/// Who waits for the answer.
-pub(crate) type Reply = oneshot::Sender<Result<Response>>;
-
-/// A write and who waits for it.
-pub(crate) struct Job {
-    pub(crate) table: Arc<Table>,
-    pub(crate) operation: Operation,
-    pub(crate) reply: Reply,
-}
-
-/// What the writer is asked.
-pub(crate) enum Message {
-    Write(Job),
-    Schema(SchemaChange, Reply),
-    Close(oneshot::Sender<Result<()>>),
-}
-
-/// The state of the thread.
-pub(crate) struct Writer {
+struct Writer {
     store: Arc<Store>,
     partitions: Partitions,
-    messages: mpsc::Receiver<Message>,
     /// The first failure; nothing is written after it.
     failure: Option<Error>,
+    /// The tables that take no more writes for now.
+    crowded: Vec<Arc<Table>>,
 }
 
-/// What ends a group.
-enum Next {
-    Group,
-    Schema(SchemaChange, Reply),
-    Close(Option<oneshot::Sender<Result<()>>>),
+impl Lane {
+    /// Starts the thread.
+    pub(crate) fn start(store: Arc<Store>, partitions: Partitions) -> Result<(Arc<Self>, JoinHandle<()>)> {
+        let by_callers = matches!(store.settings.persist, None | Some(PersistMode::Buffer));
+        let writer = Writer { store, partitions, failure: None, crowded: Vec::new() };
+        let lane = Arc::new(Self { queue: Queue::new(), writer: Mutex::new(Some(writer)), by_callers });
+        let thread = thread::Builder::new().name("peristyle-writer".to_owned());
+        let running = Arc::clone(&lane);
+        let thread = thread
+            .spawn(move || running.run())
+            .map_err(|error| Error::new(ErrorKind::Internal, format!("no thread for the engine's writer: {error}")))?;
+        Ok((lane, thread))
+    }
+
+    /// Hands over a message. Dropping the future hands over nothing or the whole.
+    pub(crate) async fn push(&self, message: Message) -> Result<()> {
+        let is_write = matches!(message, Message::Write(_));
+        self.queue.push(message).await?;
+        if self.by_callers && is_write {
+            self.write();
+        } else {
+            self.queue.call();
+        }
+        Ok(())
+    }
+
+    /// Ends the queue with this answer.
+    pub(crate) fn close(&self, reply: oneshot::Sender<Result<()>>) {
+        self.queue.close(reply);
+    }
+
+    /// A caller's part: writes, unless somebody else is at it, who then sees what this caller has queued.
+    fn write(&self) {
+        for _ in 0..CALLER_GROUPS {
+            let mut guard = match self.writer.try_lock() {
+                Ok(guard) => guard,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let Some(writer) = guard.as_mut().filter(|writer| writer.crowded.is_empty()) else { break };
+            writer.commit(self.queue.take_writes());
+            drop(guard);
+            if self.queue.is_empty() {
+                return;
+            }
+        }
+        self.queue.call();
+    }
+
+    /// The thread's part.
+    fn run(&self) {
+        loop {
+            self.queue.wait();
+            while !self.queue.is_empty() {
+                let mut guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(writer) = guard.as_mut() else { return };
+                writer.make_room();
+                writer.commit(self.queue.take_writes());
+                match self.queue.take_other() {
+                    None => {}
+                    Some(Other::Schema(change, reply)) => {
+                        let _ = reply.send(writer.change(change));
+                    }
+                    Some(Other::Close(reply)) => {
+                        let finished = guard.take().map_or(Ok(()), Writer::finish);
+                        let _ = reply.send(finished);
+                        return;
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub(crate) fn spawn(
-        store: Arc<Store>,
-        partitions: Partitions,
-        messages: mpsc::Receiver<Message>,
-    ) -> Result<JoinHandle<()>> {
-        let writer = Self { store, partitions, messages, failure: None };
-        let thread = thread::Builder::new().name("peristyle-writer".to_owned());
-        thread
-            .spawn(move || writer.run())
-            .map_err(|error| Error::new(ErrorKind::Internal, format!("no thread for the engine's writer: {error}")))
-    }
-
-    fn run(mut self) {
-        let mut jobs = Vec::new();
-        loop {
-            let next = self.take(&mut jobs);
-            self.commit(&mut jobs);
-            match next {
-                Next::Group => {}
-                Next::Schema(change, reply) => {
-                    let _ = reply.send(self.change(change));
-                }
-                Next::Close(reply) => return self.finish(reply),
-            }
-        }
-    }
-
-    /// Waits for one message, then takes all that are there.
-    fn take(&mut self, jobs: &mut Vec<Job>) -> Next {
-        let mut rows = 0;
-        let mut message = self.messages.blocking_recv();
-        loop {
-            match message {
-                None => return Next::Close(None),
-                Some(Message::Close(reply)) => return Next::Close(Some(reply)),
-                Some(Message::Schema(change, reply)) => return Next::Schema(change, reply),
-                Some(Message::Write(job)) => {
-                    rows += job.operation.rows();
-                    jobs.push(job);
-                }
-            }
-            if rows >= GROUP_ROWS {
-                return Next::Group;
-            }
-            match self.messages.try_recv() {
-                Ok(next) => message = Some(next),
-                Err(_) => return Next::Group,
-            }
-        }
-    }
-
     /// Applies the jobs, makes them durable, and answers.
-    fn commit(&mut self, jobs: &mut Vec<Job>) {
+    fn commit(&mut self, mut jobs: Vec<Job>) {
         if jobs.is_empty() {
             return;
         }
         if let Some(failure) = &self.failure {
-            for job in jobs.drain(..) {
+            for job in jobs {
                 let _ = job.reply.send(Err(not_applied(failure.share())));
             }
             return;
         }
         // The engine below panics on some damage. The jobs' callers then learn that their writes are in doubt.
-        if catch_unwind(AssertUnwindSafe(|| self.commit_group(jobs))).is_err() {
-            jobs.clear();
+        if catch_unwind(AssertUnwindSafe(|| self.commit_group(&mut jobs))).is_err() {
             let message = "the engine's writer met damaged data; restore the folder from a copy";
             self.failure = Some(Error::new(ErrorKind::Corrupt, message));
         }
@@ -172,11 +144,11 @@ impl Writer {
         let mut group = Group::new(&self.store, &mut self.partitions);
         let mut answers = Vec::with_capacity(jobs.len());
         for Job { table, operation, reply } in jobs.drain(..) {
-            let answer = current(&self.store, table).and_then(|table| group.apply(&table, operation));
+            let answer = current(&self.store, table).and_then(|table| group.apply(table, operation));
             answers.push((reply, answer));
         }
-        let written = group.tables().try_for_each(|table| self.store.wait_for_room(table));
-        let written = written.map_err(not_applied).and_then(|()| group.commit());
+        let (tables, written) = group.commit();
+        self.crowded = tables.into_iter().filter(|table| is_crowded(table)).collect();
         for (reply, answer) in answers {
             let _ = reply.send(match &written {
                 Ok(()) => answer,
@@ -184,6 +156,19 @@ impl Writer {
             });
         }
         self.failure = written.err();
+    }
+
+    /// Waits until every table takes more writes.
+    fn make_room(&mut self) {
+        while self.crowded.iter().any(|table| is_crowded(table)) {
+            // Fails if the workers that would make room have failed.
+            if let Err(error) = self.store.db.persist(PersistMode::Buffer) {
+                self.failure.get_or_insert(from_fjall(error, &self.store.settings.folder));
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.crowded.clear();
     }
 
     fn change(&mut self, change: SchemaChange) -> Result<Response> {
@@ -202,27 +187,14 @@ impl Writer {
         Ok(Response::Done)
     }
 
-    /// Refuses what is still queued, writes everything out, and gives up the folder before it answers.
-    fn finish(mut self, reply: Option<oneshot::Sender<Result<()>>>) {
-        self.messages.close();
-        while let Ok(message) = self.messages.try_recv() {
-            match message {
-                Message::Write(Job { reply, .. }) | Message::Schema(_, reply) => {
-                    let _ = reply.send(Err(closed()));
-                }
-                Message::Close(reply) => {
-                    let _ = reply.send(Ok(()));
-                }
-            }
-        }
-        let Self { store, partitions, .. } = self;
+    /// Writes everything out and gives up the folder.
+    fn finish(self) -> Result<()> {
+        let Self { store, partitions, crowded, .. } = self;
         let persisted =
             store.db.persist(PersistMode::SyncAll).map_err(|error| from_fjall(error, &store.settings.folder));
-        drop(partitions);
+        drop((partitions, crowded));
         release(store);
-        if let Some(reply) = reply {
-            let _ = reply.send(persisted);
-        }
+        persisted
     }
 }
 
@@ -238,17 +210,8 @@ fn release(mut store: Arc<Store>) {
     }
 }
 
-impl Store {
-    /// Waits until the table takes more writes.
-    fn wait_for_room(&self, table: &Table) -> Result<()> {
-        let rows = &table.rows;
-        while rows.sealed_memtable_count() >= WAITING_MEMTABLES || rows.l0_table_count() >= WAITING_FILES {
-            // Fails if the workers that would make room have failed.
-            self.db.persist(PersistMode::Buffer).map_err(|error| from_fjall(error, &self.settings.folder))?;
-            thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
-    }
+fn is_crowded(table: &Table) -> bool {
+    table.rows.sealed_memtable_count() >= WAITING_MEMTABLES || table.rows.l0_table_count() >= WAITING_FILES
 }
 
 /// The table that a job is for now: it may have been truncated while the job was queued.
