@@ -1,0 +1,118 @@
+//! The SDK over CQL against the bare driver: CPU of the client per operation, in one process, against one Cassandra.
+//!
+//! `cargo bench -p peristyle-benches --bench cql` starts the Cassandra itself.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use peristyle::model::{Key, TableSpec, Ttl, Type, Value, WriteTime};
+use peristyle::request::{Mutation, Projection, Read, Replication, Request, Write};
+use peristyle::{Backend, Client, Error};
+use peristyle_benches::{Block, compare, run};
+use peristyle_servers::Cassandra;
+use scylla::client::session::Session;
+use scylla::client::session_builder::SessionBuilder;
+use scylla::statement::prepared::PreparedStatement;
+use tokio::runtime::Builder;
+
+const EACH: u64 = 300;
+const ROUNDS: usize = 15;
+static VALUE: &[u8] = b"123456789012345678901234567890";
+
+fn main() {
+    let server = Cassandra::builder().bench().start().expect("Cassandra starts");
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    runtime.block_on(bench(&server.cql_address().to_string()));
+}
+
+/// The bare driver with its statements prepared.
+struct Bare {
+    session: Session,
+    put: PreparedStatement,
+    get: PreparedStatement,
+}
+
+async fn bench(address: &str) {
+    let client = peristyle::connect(&format!("cql://{address}/bench?pool=2")).await.expect("connected");
+    let spec = Arc::new(prepare(&client).await.expect("prepared"));
+    let bare = Arc::new(bare(address).await.expect("connected"));
+    println!("client CPU per operation                           peristyle       driver");
+    for in_flight in [128, 32, 1] {
+        let each = if in_flight == 1 { EACH * 4 } else { EACH };
+        for write in [true, false] {
+            let mut pairs = Vec::new();
+            for round in 0..=ROUNDS {
+                let ours = ours(&client, &spec, in_flight, each, write).await;
+                let theirs = theirs(&bare, in_flight, each, write).await;
+                // The first round warms both up.
+                if round > 0 {
+                    pairs.push((ours, theirs));
+                }
+            }
+            let title = format!("{}, {in_flight} in flight", if write { "write" } else { "read" });
+            compare(&title, "µs", &pairs, Block::cpu_micros);
+            compare(&title, "ops/s", &pairs, Block::rate);
+        }
+    }
+}
+
+async fn prepare(client: &Client) -> Result<TableSpec, Error> {
+    client.create_namespace(Replication::default()).await?;
+    let spec = TableSpec::builder("t").partition("id", Type::I64).column("v", Type::Blob).build()?;
+    client.create_table_if_absent(&spec).await?;
+    Ok(spec)
+}
+
+async fn bare(address: &str) -> Result<Bare, Box<dyn std::error::Error>> {
+    let pool = std::num::NonZeroUsize::new(2).ok_or("no pool")?;
+    let pool = scylla::client::PoolSize::PerHost(pool);
+    let session = SessionBuilder::new().known_node(address).pool_size(pool).build().await?;
+    let put = session.prepare("UPDATE bench.t USING TIMESTAMP ? SET v = ? WHERE id = ?").await?;
+    let get = session.prepare("SELECT id, v FROM bench.t WHERE id = ?").await?;
+    Ok(Bare { session, put, get })
+}
+
+async fn ours(client: &Client, spec: &Arc<TableSpec>, in_flight: u64, each: u64, write: bool) -> Block {
+    let backend = Arc::new(client.clone());
+    run(in_flight, each, || {
+        let (client, spec) = (Arc::clone(&backend), Arc::clone(spec));
+        move |number| {
+            let (client, spec) = (Arc::clone(&client), Arc::clone(&spec));
+            let key = Key::new(vec![Value::I64(i64::try_from(number).unwrap_or_default())]);
+            async move {
+                let request = if write {
+                    let values = vec![(1, Value::Blob(Bytes::from_static(VALUE)))];
+                    Request::write(
+                        spec,
+                        Write::Apply(Mutation::put(key, client.next_write_time(), values, Ttl::TableDefault)),
+                    )
+                } else {
+                    Request::read(spec, Read::Get { key, columns: Projection::default() })
+                };
+                client.call(request).await.expect("answered");
+            }
+        }
+    })
+    .await
+}
+
+async fn theirs(bare: &Arc<Bare>, in_flight: u64, each: u64, write: bool) -> Block {
+    run(in_flight, each, || {
+        let bare = Arc::clone(bare);
+        move |number| {
+            let bare = Arc::clone(&bare);
+            async move {
+                let id = i64::try_from(number).unwrap_or_default();
+                if write {
+                    let time = WriteTime::MIN.as_micros();
+                    bare.session.execute_unpaged(&bare.put, (time, VALUE, id)).await.expect("put");
+                } else {
+                    let rows = bare.session.execute_unpaged(&bare.get, (id,)).await.expect("got");
+                    let rows = rows.into_rows_result().expect("rows");
+                    assert!(rows.maybe_first_row::<(i64, &[u8])>().is_ok());
+                }
+            }
+        }
+    })
+    .await
+}
