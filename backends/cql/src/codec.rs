@@ -83,9 +83,9 @@ impl Binder<'_, '_, '_> {
     }
 
     /// A list, for `IN ?`.
-    pub(crate) fn list<'v>(&mut self, values: impl ExactSizeIterator<Item = &'v Value>) -> Result<(), SerializationError> {
+    pub(crate) fn list<'v>(&mut self, values: impl Iterator<Item = &'v Value> + Clone) -> Result<(), SerializationError> {
         self.column()?;
-        let length = i32::try_from(values.len()).map_err(SerializationError::new)?;
+        let length = i32::try_from(values.clone().count()).map_err(SerializationError::new)?;
         let mut list = self.writer.make_cell_writer().into_value_builder();
         list.append_bytes(&length.to_be_bytes());
         for value in values {
@@ -172,15 +172,41 @@ pub(crate) fn read_rows(answer: &QueryRowsResult, slots: &[Slot], spec: &TableSp
     Ok(())
 }
 
-fn check_columns(columns: &[ColumnSpec<'_>], slots: &[Slot], spec: &TableSpec) -> Result<()> {
-    let fits = |(column, slot): (&ColumnSpec<'_>, &Slot)| match slot {
-        Slot::Value(_, ty) => takes(column.typ(), *ty),
-        Slot::WriteTime(_) | Slot::Ttl(_) => true,
-    };
-    if columns.len() == slots.len() && columns.iter().zip(slots).all(fits) {
+/// Checks that an answer has the columns that are expected; a write has none to check.
+pub(crate) fn check_columns(columns: &[ColumnSpec<'_>], slots: &[Slot], spec: &TableSpec) -> Result<()> {
+    if slots.is_empty() {
         return Ok(());
     }
-    let message = format!("the columns of {} changed: open the table again", spec.name());
+    if columns.len() != slots.len() {
+        let message = format!("{} came back with {} columns instead of {}", spec.name(), columns.len(), slots.len());
+        return Err(Error::new(ErrorKind::SchemaMismatch, message));
+    }
+    columns.iter().zip(slots).try_for_each(|(column, slot)| match slot {
+        Slot::Value(_, ty) => check_column(column, *ty),
+        Slot::WriteTime(_) | Slot::Ttl(_) => Ok(()),
+    })
+}
+
+/// Checks that the columns a statement writes or compares are of the declared types.
+pub(crate) fn check_variables(variables: &[ColumnSpec<'_>], spec: &TableSpec) -> Result<()> {
+    variables.iter().try_for_each(|variable| match spec.index_of(variable.name()) {
+        Some(index) => spec.columns().get(index).map_or(Ok(()), |column| check_column(variable, column.ty)),
+        None => Ok(()),
+    })
+}
+
+fn check_column(live: &ColumnSpec<'_>, declared: Type) -> Result<()> {
+    if takes(live.typ(), declared) {
+        return Ok(());
+    }
+    let live_type = match live.typ() {
+        ColumnType::Native(native) => format!("{native:?}").to_lowercase(),
+        _ => "no scalar".to_owned(),
+    };
+    let message = format!(
+        "column {} is {live_type} in the live table and {declared} in the declared one: declare it as it is",
+        live.name()
+    );
     Err(Error::new(ErrorKind::SchemaMismatch, message))
 }
 

@@ -123,6 +123,12 @@ impl<T: Send + Sync + 'static> StatementCache<T> {
         }
     }
 
+    /// Forgets everything, preparations included.
+    pub(crate) fn clear(&self) {
+        let _change = lock(&self.change);
+        self.tables.store(Arc::default());
+    }
+
     fn declared(&self, table: &Arc<TableSpec>) -> Arc<TableStatements<T>> {
         let _change = lock(&self.change);
         let tables = self.tables.load();

@@ -7,9 +7,10 @@ mod text;
 
 use peristyle_core::model::{TableSpec, Type};
 
-pub(crate) use self::cache::{Statement, StatementCache};
+pub(crate) use self::cache::{Kept, Statement, StatementCache};
 pub(crate) use self::columns::ColumnSet;
 pub(crate) use self::shape::{Edge, ScanStart, Selection, Shape, Slice};
+pub(crate) use self::text::cql;
 
 /// What one column of a read's answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +23,20 @@ pub(crate) enum Slot {
     Ttl(usize),
 }
 
-/// The columns of a read's answer, as its text names them.
-fn slots(selection: &Selection, spec: &TableSpec) -> Vec<Slot> {
-    let value = |index: usize| spec.columns().get(index).map(|column| Slot::Value(index, column.ty));
-    let mut slots: Vec<Slot> = (0..spec.key_len()).filter_map(value).collect();
+/// The columns of an answer, as the statement names them. Those of conditional writes are found by their names.
+pub(crate) fn slots(shape: &Shape, spec: &TableSpec) -> Vec<Slot> {
+    match shape {
+        Shape::Get(selection) | Shape::GetMany(selection) | Shape::Query(selection, _) => selected(selection, spec),
+        Shape::Scan { selection, .. } => selected(selection, spec),
+        Shape::SameToken => keys(spec, spec.partition_len()),
+        _ => Vec::new(),
+    }
+}
+
+fn selected(selection: &Selection, spec: &TableSpec) -> Vec<Slot> {
+    let mut slots = keys(spec, spec.key_len());
     for index in selection.columns.indexes() {
-        slots.extend(value(index));
+        slots.extend(spec.columns().get(index).map(|column| Slot::Value(index, column.ty)));
         if selection.write_time {
             slots.push(Slot::WriteTime(index));
         }
@@ -36,4 +45,8 @@ fn slots(selection: &Selection, spec: &TableSpec) -> Vec<Slot> {
         }
     }
     slots
+}
+
+fn keys(spec: &TableSpec, count: usize) -> Vec<Slot> {
+    spec.columns().iter().take(count).enumerate().map(|(index, column)| Slot::Value(index, column.ty)).collect()
 }

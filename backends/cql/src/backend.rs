@@ -1,0 +1,161 @@
+//! The backend: requests in, futures out.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use futures::FutureExt;
+use futures::future::{self, BoxFuture};
+use peristyle_core::request::{Action, Read, Write};
+use peristyle_core::{Backend, Capabilities, Capability, Error, ErrorKind, Limits, Request, ResponseFuture, Result, Topology};
+use scylla::client::session::Session;
+
+use crate::config::CqlConfig;
+use crate::request::{Call, Shared};
+use crate::statement::StatementCache;
+use crate::{batch, query, read, schema, session, write};
+
+pub(crate) const NAME: &str = "cql";
+
+/// A cluster that speaks CQL: Apache Cassandra, `ScyllaDB`, or any other with version 4 of the protocol.
+///
+/// Its [`native`](Backend::native) handle is itself; [`session`](Self::session) gives the driver's session for raw CQL.
+#[derive(Debug)]
+pub struct CqlBackend {
+    capabilities: Capabilities,
+    /// `None` once closed.
+    shared: ArcSwapOption<Shared>,
+}
+
+impl CqlBackend {
+    /// Opens a session. The keyspace need not exist yet, so that it can be made.
+    ///
+    /// # Errors
+    /// Within [`connect_timeout`](CqlConfig::connect_timeout): [`Unavailable`](ErrorKind::Unavailable) where no server answers,
+    /// [`Unauthenticated`](ErrorKind::Unauthenticated) for a refused login, [`InvalidArgument`](ErrorKind::InvalidArgument)
+    /// for an impossible configuration.
+    pub async fn connect(config: CqlConfig) -> Result<Self> {
+        let session = session::open(&config).await?;
+        let shared = Shared { session, config, statements: StatementCache::default() };
+        Ok(Self { capabilities: capabilities(), shared: ArcSwapOption::from_pointee(shared) })
+    }
+
+    /// The driver's session, for what the contract doesn't cover. Nothing here retries for it: see
+    /// [the crate's documentation](crate).
+    ///
+    /// # Errors
+    /// [`Closed`](ErrorKind::Closed) after [`close`](Backend::close).
+    pub fn session(&self) -> Result<impl std::ops::Deref<Target = Session> + Send + Sync + use<>> {
+        self.shared().map(SessionHandle)
+    }
+
+    pub(crate) fn shared(&self) -> Result<Arc<Shared>> {
+        self.shared.load_full().ok_or_else(|| Error::new(ErrorKind::Closed, "the backend is closed"))
+    }
+}
+
+/// Keeps the session open while it is used.
+struct SessionHandle(Arc<Shared>);
+
+impl std::ops::Deref for SessionHandle {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        &self.0.session
+    }
+}
+
+fn capabilities() -> Capabilities {
+    let mut limits = Limits::default();
+    limits.partition_key_bytes = 65_535;
+    limits.clustering_key_bytes = 65_535;
+    // Half of a commit log segment of Cassandra's default size, and room for the key.
+    limits.value_bytes = (16 << 20) - (1 << 10);
+    limits.batch_rows = 65_535;
+    limits.ttl = Duration::from_secs(630_720_000);
+    Capabilities::new(
+        [
+            Capability::PartitionDelete,
+            Capability::ReadWriteTime,
+            Capability::ReadTtl,
+            Capability::PerWriteTtl,
+            Capability::Counters,
+            Capability::CompareAndPut,
+            Capability::AtomicReplace,
+            Capability::RowMarker,
+            Capability::ConsistencyLevel,
+            Capability::Introspection,
+            Capability::Truncate,
+        ],
+        limits,
+    )
+}
+
+impl Backend for CqlBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    // Each operation is boxed on its own, so that a put doesn't carry the state of a scan.
+    fn call(&self, request: Request) -> ResponseFuture {
+        let shared = match self.shared() {
+            Ok(shared) => shared,
+            Err(error) => return future::err(error).boxed(),
+        };
+        let call = Call::new(&request.options, shared.config.request_timeout);
+        match request.action {
+            Action::Write { table, write } => match write {
+                Write::Apply(mutation) => write::apply(shared, table, mutation, call).boxed(),
+                Write::ApplyAll(mutations) => batch::apply_all(shared, table, mutations, call).boxed(),
+                Write::Increment { key, deltas } => write::increment(shared, table, key, deltas, call).boxed(),
+                Write::CompareAndPut { mutation, condition } => {
+                    write::compare_and_put(shared, table, mutation, condition, call).boxed()
+                }
+            },
+            Action::Read { table, read } => match read {
+                Read::Get { key, columns } => read::get(shared, table, key, columns, call).boxed(),
+                Read::GetAll { keys, columns } => read::get_all(shared, table, keys, columns, call).boxed(),
+                Read::Query(query) => query::query(shared, table, query, call).boxed(),
+                Read::Scan(scan) => query::scan(shared, table, scan, call).boxed(),
+            },
+            Action::Schema(schema) => {
+                let call = Call::new(&request.options, shared.config.schema_timeout * 2);
+                schema::change(shared, schema, call).boxed()
+            }
+        }
+    }
+
+    fn topology(&self) -> &dyn Topology {
+        self
+    }
+
+    fn native(&self) -> &dyn Any {
+        self
+    }
+
+    fn close(&self) -> BoxFuture<'static, Result<()>> {
+        self.end();
+        future::ok(()).boxed()
+    }
+}
+
+impl CqlBackend {
+    /// Lets go of the session, which closes its connections once the last request is answered. A preparation that was
+    /// abandoned would keep it alive.
+    fn end(&self) {
+        if let Some(shared) = self.shared.swap(None) {
+            shared.statements.clear();
+        }
+    }
+}
+
+impl Drop for CqlBackend {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

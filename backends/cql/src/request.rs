@@ -1,0 +1,207 @@
+//! One request under way: its limits, its statements, its attempts.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use peristyle_core::model::TableSpec;
+use peristyle_core::request::{Consistency, RequestOptions, SerialConsistency};
+use peristyle_core::{Attempt, Capability, Error, ErrorKind, Outcome, Result};
+use scylla::client::session::Session;
+use scylla::errors::ExecutionError;
+use scylla::response::query_result::QueryResult;
+use scylla::serialize::row::SerializeRow;
+use scylla::statement::batch::Batch;
+use scylla::statement::prepared::PreparedStatement;
+
+use crate::codec;
+use crate::config::CqlConfig;
+use crate::error;
+use crate::session::{consistency, observed, serial_consistency};
+use crate::statement::{Kept, Shape, Statement, StatementCache, cql, slots};
+
+/// What all requests of one backend share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) session: Session,
+    pub(crate) config: CqlConfig,
+    pub(crate) statements: StatementCache,
+}
+
+/// How one request is done.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call {
+    consistency: Option<Consistency>,
+    serial_consistency: Option<SerialConsistency>,
+    /// The limit of one attempt.
+    attempt: Duration,
+    deadline: Option<Instant>,
+}
+
+impl Call {
+    pub(crate) fn new(options: &RequestOptions, default_attempt: Duration) -> Self {
+        Self {
+            consistency: options.consistency,
+            serial_consistency: options.serial_consistency,
+            attempt: options.attempt_timeout.unwrap_or(default_attempt),
+            deadline: options.deadline,
+        }
+    }
+
+    /// The statement with this call's levels, where it has any.
+    fn configured(&self, prepared: &PreparedStatement) -> Option<PreparedStatement> {
+        if self.consistency.is_none() && self.serial_consistency.is_none() {
+            return None;
+        }
+        let mut prepared = prepared.clone();
+        if let Some(level) = self.consistency {
+            prepared.set_consistency(consistency(level));
+        }
+        if let Some(level) = self.serial_consistency {
+            prepared.set_serial_consistency(Some(serial_consistency(level)));
+        }
+        Some(prepared)
+    }
+
+    pub(crate) fn configure_batch(&self, batch: &mut Batch) {
+        if let Some(level) = self.consistency {
+            batch.set_consistency(consistency(level));
+        }
+        if let Some(level) = self.serial_consistency {
+            batch.set_serial_consistency(Some(serial_consistency(level)));
+        }
+    }
+
+    /// Runs one attempt within the limits.
+    async fn within<T>(&self, attempt: impl Future<Output = T>) -> Result<T> {
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        match left {
+            Some(Duration::ZERO) => Err(error::deadline().with_outcome(Outcome::NotApplied)),
+            Some(left) if left < self.attempt => {
+                tokio::time::timeout(left, attempt).await.map_err(|_| error::deadline())
+            }
+            _ => tokio::time::timeout(self.attempt, attempt)
+                .await
+                .map_err(|_| error::attempt_timeout(&format!("within {:?}", self.attempt))),
+        }
+    }
+}
+
+impl Shared {
+    /// Refuses what can't be done with a table.
+    pub(crate) fn check(table: &TableSpec) -> Result<()> {
+        match table.salt() {
+            None => Ok(()),
+            Some(_) => Err(Error::unsupported(Capability::Salt, crate::backend::NAME)),
+        }
+    }
+
+    pub(crate) fn keyspace(&self) -> Result<&str> {
+        self.config.keyspace.as_deref().ok_or_else(|| {
+            Error::invalid("no keyspace: name it in the URI, as in cql://127.0.0.1:9042/keyspace")
+        })
+    }
+
+    /// The prepared statement of a shape.
+    pub(crate) async fn statement(
+        self: &Arc<Self>,
+        table: &Arc<TableSpec>,
+        shape: Shape,
+        call: &Call,
+    ) -> Result<Arc<Kept<Statement>>> {
+        if let Some(statement) = self.statements.get(table, &shape) {
+            return Ok(statement);
+        }
+        let prepare = || prepare(Arc::clone(self), Arc::clone(table), shape.clone());
+        let prepared = call.within(self.statements.get_or_prepare(table, shape.clone(), prepare)).await;
+        prepared.and_then(|outcome| outcome).map_err(|error| error.with_outcome(Outcome::NotApplied))
+    }
+
+    /// Executes a statement whose answer is small: a write, or the read of a row.
+    pub(crate) async fn execute(
+        &self,
+        table: &TableSpec,
+        statement: &Statement,
+        values: impl SerializeRow,
+        call: &Call,
+    ) -> Result<QueryResult> {
+        let configured = call.configured(&statement.prepared);
+        let prepared = configured.as_ref().unwrap_or(&statement.prepared);
+        self.attempt(Some(table), call, self.session.execute_unpaged(prepared, values)).await
+    }
+
+    /// Reads rows, at most `limit` with those that are there already, in as many answers as the server likes.
+    pub(crate) async fn fetch(
+        &self,
+        table: &TableSpec,
+        statement: &Statement,
+        values: &impl SerializeRow,
+        call: &Call,
+        limit: usize,
+        rows: &mut Vec<peristyle_core::model::StoredRow>,
+    ) -> Result<()> {
+        let configured = call.configured(&statement.prepared);
+        let prepared = configured.as_ref().unwrap_or(&statement.prepared);
+        let mut state = scylla::response::PagingState::start();
+        loop {
+            let page = self.session.execute_single_page(prepared, values, state);
+            let (answer, next) = self.attempt(Some(table), call, page).await?;
+            let answer = answer.into_rows_result().map_err(|error| error::corrupt(&error))?;
+            let read = codec::read_rows(&answer, &statement.slots, table, rows);
+            read.inspect_err(|error| self.forget_changed(table, error))?;
+            match next.into_paging_control_flow() {
+                std::ops::ControlFlow::Continue(next) if rows.len() < limit => state = next,
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Runs one attempt within the limits, and notes where it went if it fails.
+    pub(crate) async fn attempt<T>(
+        &self,
+        table: Option<&TableSpec>,
+        call: &Call,
+        request: impl Future<Output = Result<T, ExecutionError>>,
+    ) -> Result<T> {
+        let begun = Instant::now();
+        let (outcome, target) = observed(call.within(request)).await;
+        let error = match outcome {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => error::execution(error),
+            Err(error) => error,
+        };
+        if let Some(table) = table {
+            self.forget_changed(table, &error);
+        }
+        Err(match target {
+            Some(address) => error.with_attempt(Attempt {
+                endpoint: address.to_string(),
+                elapsed: begun.elapsed(),
+                cause: "failed".to_owned(),
+            }),
+            None => error,
+        })
+    }
+
+    /// Drops the statements of a table that isn't what they were prepared for.
+    pub(crate) fn forget_changed(&self, table: &TableSpec, error: &Error) {
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::SchemaMismatch) {
+            self.statements.forget(table.name());
+        }
+    }
+}
+
+/// Prepares a statement, and checks that the live table is the declared one as far as the statement knows it.
+async fn prepare(shared: Arc<Shared>, table: Arc<TableSpec>, shape: Shape) -> Result<Statement> {
+    let text = cql(&shape, shared.keyspace()?, &table);
+    let limit = shared.config.request_timeout;
+    let prepared = tokio::time::timeout(limit, shared.session.prepare(text)).await;
+    let mut prepared = match prepared {
+        Ok(outcome) => outcome.map_err(error::prepare)?,
+        Err(_) => return Err(error::attempt_timeout(&format!("within {limit:?} to a statement being prepared"))),
+    };
+    prepared.set_page_size(i32::from(shared.config.page_size));
+    codec::check_variables(prepared.get_variable_col_specs().as_slice(), &table)?;
+    let slots = slots(&shape, &table);
+    codec::check_columns(prepared.get_result_set_col_specs().as_slice(), &slots, &table)?;
+    Ok(Statement { prepared, slots })
+}
