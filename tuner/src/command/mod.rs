@@ -1,0 +1,39 @@
+//! The commands.
+
+mod load;
+mod measure;
+mod workloads;
+
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, Command};
+use crate::failure::{Exit, Result};
+use crate::plan::{LoadPlan, Plan};
+use crate::search::{Climb, Fixed};
+
+/// Runs a command.
+pub(crate) fn run(command: Command) -> Result<Exit> {
+    match command {
+        Command::Run(settings) => {
+            let plan = Plan::run(settings)?;
+            measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget))
+        }
+        Command::Sweep(settings) => {
+            let plan = Plan::sweep(settings)?;
+            if plan.space.is_one_point() {
+                measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget))
+            } else {
+                measure::run(&plan, &Climb::new(plan.space, plan.budget, plan.seed))
+            }
+        }
+        Command::Load(settings) => load::run(&LoadPlan::new(&settings)?),
+        Command::Workloads { name } => workloads::run(name.as_deref()),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "tuner", &mut script);
+            // A closed pipe is no failure.
+            let _ = std::io::Write::write_all(&mut std::io::stdout(), &script);
+            Ok(Exit::Done)
+        }
+    }
+}

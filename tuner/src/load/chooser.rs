@@ -1,0 +1,120 @@
+//! What a worker does next: prepared requests, made from row indexes.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use peristyle::model::Value;
+use peristyle::request::{Projection, Query, Read, Write};
+use peristyle::{Client, Request};
+
+use crate::workload::{Keys, Kind, QueryStart, Rows, Workload, below, mix};
+
+/// Gives out row indexes that no one had before, to all workers of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh(AtomicU64);
+
+/// How many a worker takes at once, so that they don't meet at one counter.
+const BLOCK: u64 = 256;
+
+/// Chooses operations and rows for one worker.
+#[derive(Debug)]
+pub(crate) struct Chooser {
+    workload: Arc<Workload>,
+    fresh: Arc<Fresh>,
+    worker: u64,
+    batch: usize,
+    weights: u64,
+    /// The counter behind this worker's random numbers.
+    draws: u64,
+    seed: u64,
+    block: std::ops::Range<u64>,
+    own: u64,
+}
+
+impl Chooser {
+    /// `window` sets the random numbers of one window apart from those of the next.
+    pub(crate) fn new(workload: Arc<Workload>, fresh: Arc<Fresh>, worker: u64, window: u64, batch: usize) -> Self {
+        let weights = workload.operations.iter().map(|operation| u64::from(operation.weight)).sum();
+        let seed = mix(mix(workload.rows.seed(), window), worker);
+        Self { workload, fresh, worker, batch, weights, draws: 0, seed, block: 0..0, own: 0 }
+    }
+
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.draws += 1;
+        below(mix(self.seed, self.draws), bound)
+    }
+
+    /// The next request, with the index of its operation.
+    pub(crate) fn next(&mut self, client: &Client) -> (usize, Request) {
+        let workload = Arc::clone(&self.workload);
+        let mut choice = if workload.operations.len() > 1 { self.draw(self.weights) } else { 0 };
+        for (place, operation) in workload.operations.iter().enumerate() {
+            let weight = u64::from(operation.weight);
+            if choice < weight {
+                return (place, self.request(&workload, operation.kind, operation.keys, client));
+            }
+            choice -= weight;
+        }
+        // The choice lies below the sum of the weights, so this is the rule that a mix has at least one operation.
+        (0, self.request(&workload, Kind::Get, Keys::Uniform, client))
+    }
+
+    fn request(&mut self, workload: &Workload, kind: Kind, keys: Keys, client: &Client) -> Request {
+        let (table, rows) = (Arc::clone(&workload.table), &workload.rows);
+        let (batch, columns) = (self.batch, Projection::default());
+        match kind {
+            Kind::Put if batch == 1 => {
+                let mutation = rows.put(self.index(rows, keys, true), client.next_write_time());
+                Request::write(table, Write::Apply(mutation))
+            }
+            Kind::Put => {
+                let put = |_| rows.put(self.index(rows, keys, true), client.next_write_time());
+                Request::write(table, Write::ApplyAll((0..batch).map(put).collect()))
+            }
+            Kind::Get if batch == 1 => {
+                Request::read(table, Read::Get { key: rows.key(self.index(rows, keys, false)), columns })
+            }
+            Kind::Get => {
+                let keys = (0..batch).map(|_| rows.key(self.index(rows, keys, false))).collect();
+                Request::read(table, Read::GetAll { keys, columns })
+            }
+            Kind::Query { start, span, limit, reverse } => {
+                let index = self.index(rows, keys, false);
+                let (lower, upper) = match start {
+                    QueryStart::Partition => (Bound::Unbounded, Bound::Unbounded),
+                    QueryStart::Row => {
+                        let from = rows.key(index).into_values().pop();
+                        let to = from.as_ref().zip(span).and_then(|(from, span)| Rows::behind(from, span.get()));
+                        (from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::<Value>::Excluded))
+                    }
+                };
+                let partition = rows.key_prefix(index, table.partition_len());
+                let query = Query { partition, prefix: Vec::new(), lower, upper, reverse, after: None, limit, columns };
+                Request::read(table, Read::Query(query))
+            }
+        }
+    }
+
+    fn index(&mut self, rows: &Rows, keys: Keys, writes: bool) -> u64 {
+        let index = match keys {
+            Keys::Uniform => return self.draw(rows.count()),
+            Keys::Sequential => self.fresh(),
+            Keys::PerThread(range) => {
+                self.own += 1;
+                self.worker.wrapping_mul(range.get()).wrapping_add((self.own - 1) % range)
+            }
+        };
+        // Reads stay within what was loaded; writes go on behind it.
+        if writes { index } else { index % rows.count() }
+    }
+
+    fn fresh(&mut self) -> u64 {
+        if let Some(index) = self.block.next() {
+            return index;
+        }
+        let start = self.fresh.0.fetch_add(BLOCK, Ordering::Relaxed);
+        self.block = start + 1..start + BLOCK;
+        start
+    }
+}

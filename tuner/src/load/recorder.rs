@@ -1,0 +1,203 @@
+//! What one worker did; merged with the others' when the window is over.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use peristyle::{Response, Result};
+
+/// The class under which requests count that were not answered long after the window.
+pub(crate) const UNANSWERED: &str = "unanswered";
+
+/// The class of a failure in results.
+pub(crate) fn class_of(error: &peristyle::Error) -> &'static str {
+    error.kind().name()
+}
+
+/// What happened within one stretch of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    pub(crate) rows: u64,
+    pub(crate) requests: u64,
+}
+
+/// Counts and latencies.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    bucket: Duration,
+    /// By time.
+    pub(crate) buckets: Vec<Bucket>,
+    /// By operation, in the order of the workload; nanoseconds of successful requests.
+    pub(crate) latencies: Vec<Histogram<u64>>,
+    /// Failures by class.
+    pub(crate) errors: BTreeMap<&'static str, u64>,
+    /// One of the failures, for people.
+    pub(crate) example: Option<String>,
+    /// Rows asked for by key that weren't there.
+    pub(crate) missing: u64,
+    /// Time spent on making requests, in the sampled ones.
+    pub(crate) generating: Duration,
+    /// How many were sampled.
+    pub(crate) generated: u64,
+}
+
+/// Rows that succeeded, rows that weren't there, and failures.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Tally {
+    pub(crate) rows: u64,
+    pub(crate) missing: u64,
+    pub(crate) failed: Vec<(&'static str, String)>,
+}
+
+impl Tally {
+    /// What an answer amounts to.
+    pub(crate) fn of(answer: &Result<Response>) -> Self {
+        let mut tally = Self::default();
+        match answer {
+            Ok(Response::Row(row)) => tally.found(row.is_some()),
+            Ok(Response::Rows(rows)) => rows.iter().for_each(|row| tally.found(row.is_some())),
+            Ok(Response::Page(page)) => tally.rows += page.rows.len() as u64,
+            Ok(Response::Outcomes(outcomes)) => {
+                for outcome in outcomes {
+                    match outcome {
+                        Ok(()) => tally.rows += 1,
+                        Err(error) => tally.failed.push((class_of(error), error.to_string())),
+                    }
+                }
+            }
+            Ok(_) => tally.rows += 1,
+            Err(error) => tally.failed.push((class_of(error), error.to_string())),
+        }
+        tally
+    }
+
+    fn found(&mut self, there: bool) {
+        if there {
+            self.rows += 1;
+        } else {
+            self.missing += 1;
+        }
+    }
+}
+
+impl Recorder {
+    /// An empty one for so many operations, with buckets of this length.
+    pub(crate) fn new(operations: usize, bucket: Duration) -> Self {
+        // Two digits are a precision of 1 %; the histogram grows with the longest latency seen.
+        let histogram = || Histogram::new(2).ok();
+        Self { bucket, latencies: (0..operations).filter_map(|_| histogram()).collect(), ..Self::default() }
+    }
+
+    /// Records an answered request that ended `at` after the start of the window.
+    pub(crate) fn record(&mut self, operation: usize, at: Duration, latency: Duration, tally: Tally) {
+        let place = usize::try_from(at.as_nanos() / self.bucket.as_nanos().max(1)).unwrap_or(usize::MAX);
+        if place >= self.buckets.len() {
+            self.buckets.resize(place.saturating_add(1).min(1 << 20), Bucket::default());
+        }
+        if let Some(bucket) = self.buckets.get_mut(place) {
+            bucket.rows += tally.rows;
+            bucket.requests += 1;
+        }
+        self.missing += tally.missing;
+        if tally.failed.is_empty()
+            && let Some(histogram) = self.latencies.get_mut(operation)
+        {
+            histogram.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
+        }
+        for (class, message) in tally.failed {
+            self.fail(class, 1);
+            self.example.get_or_insert(message);
+        }
+    }
+
+    /// Counts failures.
+    pub(crate) fn fail(&mut self, class: &'static str, count: u64) {
+        *self.errors.entry(class).or_default() += count;
+    }
+
+    /// Records how long it took to make a request.
+    pub(crate) fn generated(&mut self, took: Duration) {
+        self.generating += took;
+        self.generated += 1;
+    }
+
+    /// Adds what another worker did: everything is summed, nothing replaced.
+    pub(crate) fn merge(&mut self, other: Self) {
+        if self.buckets.len() < other.buckets.len() {
+            self.buckets.resize(other.buckets.len(), Bucket::default());
+        }
+        for (mine, its) in self.buckets.iter_mut().zip(&other.buckets) {
+            mine.rows += its.rows;
+            mine.requests += its.requests;
+        }
+        for (mine, its) in self.latencies.iter_mut().zip(&other.latencies) {
+            // Both grow as needed, so there is no value that doesn't fit.
+            let _ = mine.add(its);
+        }
+        for (class, count) in other.errors {
+            self.fail(class, count);
+        }
+        self.example = self.example.take().or(other.example);
+        self.missing += other.missing;
+        self.generating += other.generating;
+        self.generated += other.generated;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use peristyle::response::Page;
+    use peristyle::{Error, ErrorKind};
+
+    use super::*;
+
+    const BUCKET: Duration = Duration::from_millis(100);
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn an_answer_counts_rows_and_each_failure_by_class() {
+        let overloaded = || Error::new(ErrorKind::Overloaded, "busy");
+        let outcomes = Response::Outcomes(vec![Ok(()), Err(overloaded()), Ok(()), Err(Error::invalid("x"))]);
+        let tally = Tally::of(&Ok(outcomes));
+        assert_eq!((tally.rows, tally.failed.len()), (2, 2));
+        assert_eq!(Tally::of(&Ok(Response::Done)).rows, 1);
+        assert_eq!(Tally::of(&Ok(Response::Row(None))).missing, 1);
+        assert_eq!(Tally::of(&Ok(Response::Page(Page::default()))).rows, 0);
+        assert_eq!(Tally::of(&Err(overloaded())).failed, [("overloaded", "busy".to_owned())]);
+    }
+
+    #[test]
+    fn merging_sums_counts_of_every_worker_and_operation() {
+        let mut merged = Recorder::new(2, BUCKET);
+        for worker in 0..3 {
+            let mut recorder = Recorder::new(2, BUCKET);
+            recorder.record(worker % 2, millis(150), millis(5), Tally { rows: 10, ..Tally::default() });
+            recorder.fail("overloaded", 2);
+            merged.merge(recorder);
+        }
+        assert_eq!(merged.buckets, [Bucket::default(), Bucket { rows: 30, requests: 3 }]);
+        assert_eq!(merged.errors["overloaded"], 6);
+        assert_eq!((merged.latencies[0].len(), merged.latencies[1].len()), (2, 1));
+    }
+
+    #[test]
+    fn counts_go_beyond_32_bits() {
+        let mut recorder = Recorder::new(1, BUCKET);
+        let many = u64::from(u32::MAX) * 4;
+        recorder.record(0, millis(1), millis(1), Tally { rows: many, ..Tally::default() });
+        recorder.fail("overloaded", many);
+        let mut merged = Recorder::new(1, BUCKET);
+        merged.merge(recorder);
+        assert_eq!((merged.buckets[0].rows, merged.errors["overloaded"]), (many, many));
+    }
+
+    #[test]
+    fn a_failed_request_has_no_latency() {
+        let mut recorder = Recorder::new(1, BUCKET);
+        recorder.record(0, millis(1), millis(1), Tally::of(&Err(Error::invalid("x"))));
+        assert_eq!((recorder.latencies[0].len(), recorder.errors["invalid_argument"]), (0, 1));
+    }
+}

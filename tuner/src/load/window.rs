@@ -1,0 +1,220 @@
+//! One window of load at one point: warm-up, measurement, and what came of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use peristyle::Client;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use super::chooser::{Chooser, Fresh};
+use super::recorder::{Recorder, UNANSWERED};
+use super::worker::{Counter, Shared, nanos, work};
+use crate::interrupt::Interrupt;
+use crate::machine::CpuClock;
+use crate::space::Point;
+use crate::stats::{Estimate, is_steady, real, real_len};
+use crate::target::Measurement;
+use crate::workload::Workload;
+
+/// How often progress and steadiness are looked at.
+const TICK: Duration = Duration::from_millis(50);
+/// How long to wait for the last answers, above the length of the window.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a window is run with.
+pub(crate) struct Load<'l> {
+    pub(crate) runtime: &'l Runtime,
+    pub(crate) client: &'l Client,
+    pub(crate) workload: &'l Arc<Workload>,
+    pub(crate) fresh: &'l Arc<Fresh>,
+    pub(crate) interrupt: &'l Interrupt,
+    pub(crate) point: Point,
+    /// The measured part.
+    pub(crate) window: Duration,
+    /// All of it, warm-up and last answers included.
+    pub(crate) limit: Duration,
+    /// The number of the window in the run.
+    pub(crate) number: u64,
+}
+
+/// What is going on, a few times a second.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Live {
+    pub(crate) rows_per_s: f64,
+    pub(crate) failed: u64,
+}
+
+/// Runs a window. The calling thread only looks on; the load runs on the runtime's own threads.
+pub(crate) fn measure(load: &Load<'_>, watch: &dyn Fn(Live)) -> Measurement {
+    let begun = Instant::now();
+    let bucket = (load.window / 30).clamp(Duration::from_millis(20), Duration::from_millis(500));
+    let shared = Arc::new(load.shared());
+    let mut workers = load.spawn(&shared, bucket);
+    let warm_up = load.warm_up(&shared, begun, watch);
+    let cpu = CpuClock::now();
+    let start = Instant::now();
+    // The last answers need time too.
+    let window = load.window.min(load.limit.saturating_sub(begun.elapsed()).mul_f64(0.8));
+    shared.end.store(nanos(start - shared.origin + window), Ordering::Relaxed);
+    shared.start.store(nanos(start - shared.origin), Ordering::Release);
+    let complete = load.wait(&shared, start + window, watch);
+    let elapsed = start.elapsed().min(window);
+    let cpu = cpu.and_then(|cpu| cpu.shares());
+    shared.stop.store(true, Ordering::Relaxed);
+    let grace = (load.window + GRACE).min(load.limit.saturating_sub(begun.elapsed()));
+    let total = load.gather(&mut workers, bucket, grace);
+    let partial = !complete || window < load.window;
+    let full = usize::try_from(elapsed.as_nanos() / bucket.as_nanos().max(1)).unwrap_or(usize::MAX);
+    summarise(load, total, Times { elapsed, bucket, full, warm_up, partial }, cpu)
+}
+
+impl Load<'_> {
+    fn shared(&self) -> Shared {
+        Shared {
+            client: self.client.clone(),
+            origin: Instant::now(),
+            start: AtomicU64::new(u64::MAX),
+            end: AtomicU64::new(u64::MAX),
+            stop: AtomicBool::new(false),
+            live: (0..self.point.threads).map(|_| Counter::default()).collect(),
+        }
+    }
+
+    fn spawn(&self, shared: &Arc<Shared>, bucket: Duration) -> JoinSet<Recorder> {
+        let mut workers = JoinSet::new();
+        let batch = usize::try_from(self.point.batch).unwrap_or(usize::MAX);
+        for worker in 0..self.point.threads {
+            let (workload, fresh) = (Arc::clone(self.workload), Arc::clone(self.fresh));
+            let chooser = Chooser::new(workload, fresh, u64::from(worker), self.number, batch);
+            let recorder = Recorder::new(self.workload.operations.len(), bucket);
+            let place = usize::try_from(worker).unwrap_or(usize::MAX);
+            workers.spawn_on(work(Arc::clone(shared), place, chooser, recorder), self.runtime.handle());
+        }
+        workers
+    }
+
+    /// Waits until throughput is steady, for an eighth of the window at least and half of it at most.
+    fn warm_up(&self, shared: &Shared, begun: Instant, watch: &dyn Fn(Live)) -> Duration {
+        let (least, most) = (self.window / 8, (self.window / 2).min(self.limit / 2));
+        let mut rates = Vec::new();
+        let mut last = (Instant::now(), 0);
+        while begun.elapsed() < most && !self.interrupt.is_set() {
+            sleep(TICK.min(self.window / 20));
+            rates.push(look(shared, &mut last, watch));
+            if begun.elapsed() >= least && is_steady(&rates) {
+                break;
+            }
+        }
+        begun.elapsed()
+    }
+
+    /// Waits for the end of the window; whether it came.
+    fn wait(&self, shared: &Shared, end: Instant, watch: &dyn Fn(Live)) -> bool {
+        let mut last = (Instant::now(), live_rows(shared));
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            if self.interrupt.is_set() {
+                return false;
+            }
+            sleep(left.min(TICK));
+            look(shared, &mut last, watch);
+        }
+    }
+
+    /// Collects what the workers did. Those that get no answer are given up, and counted as failures.
+    fn gather(&self, workers: &mut JoinSet<Recorder>, bucket: Duration, grace: Duration) -> Recorder {
+        let mut total = Recorder::new(self.workload.operations.len(), bucket);
+        self.runtime.block_on(async {
+            let all = async {
+                while let Some(done) = workers.join_next().await {
+                    match done {
+                        Ok(recorder) => total.merge(recorder),
+                        Err(_) => total.fail("client_fault", 1),
+                    }
+                }
+            };
+            let _ = tokio::time::timeout(grace, all).await;
+        });
+        let unanswered = workers.len() as u64;
+        if unanswered > 0 && !self.interrupt.is_set() {
+            total.fail(UNANSWERED, unanswered);
+        }
+        workers.abort_all();
+        total
+    }
+}
+
+fn live_rows(shared: &Shared) -> u64 {
+    shared.live.iter().map(|counter| counter.rows.load(Ordering::Relaxed)).sum()
+}
+
+/// Shows progress, and returns the rate since the last look.
+fn look(shared: &Shared, last: &mut (Instant, u64), watch: &dyn Fn(Live)) -> f64 {
+    let now = (Instant::now(), live_rows(shared));
+    let seconds = (now.0 - last.0).as_secs_f64().max(f64::EPSILON);
+    let rows_per_s = real(now.1.saturating_sub(last.1)) / seconds;
+    *last = now;
+    let failed = shared.live.iter().map(|counter| counter.failed.load(Ordering::Relaxed)).sum();
+    watch(Live { rows_per_s, failed });
+    rows_per_s
+}
+
+struct Times {
+    elapsed: Duration,
+    bucket: Duration,
+    /// How many buckets are whole.
+    full: usize,
+    warm_up: Duration,
+    partial: bool,
+}
+
+fn summarise(load: &Load<'_>, mut total: Recorder, times: Times, cpu: Option<crate::machine::CpuShares>) -> Measurement {
+    // What was counted after an interrupt, or lies in a bucket that isn't whole, has no rate.
+    total.buckets.resize(times.full, super::recorder::Bucket::default());
+    let seconds = times.bucket.as_secs_f64();
+    let rates: Vec<f64> = total.buckets.iter().map(|bucket| real(bucket.rows) / seconds).collect();
+    let requests: u64 = total.buckets.iter().map(|bucket| bucket.requests).sum();
+    let measured = seconds * real_len(times.full);
+    let made = real(total.generated.max(1));
+    let generator = total.generating.as_secs_f64() / made * real(requests) / measured.max(f64::EPSILON);
+    let names = load.workload.operations.iter().map(|operation| operation.kind.name());
+    let mut latencies = std::collections::BTreeMap::new();
+    for (name, histogram) in names.zip(total.latencies) {
+        merge_into(&mut latencies, name, histogram);
+    }
+    Measurement {
+        rows: total.buckets.iter().map(|bucket| bucket.rows).sum(),
+        requests,
+        missing: total.missing,
+        errors: total.errors.into_iter().map(|(class, count)| (class.to_owned(), count)).collect(),
+        example: total.example,
+        rate: Estimate::of_series(&rates),
+        latencies,
+        elapsed: times.elapsed,
+        warm_up: times.warm_up,
+        cpu,
+        generator,
+        partial: times.partial,
+    }
+}
+
+/// Adds a histogram under a name that may be there already: two operations of one kind are one in the results.
+fn merge_into(
+    latencies: &mut std::collections::BTreeMap<&'static str, hdrhistogram::Histogram<u64>>,
+    name: &'static str,
+    histogram: hdrhistogram::Histogram<u64>,
+) {
+    match latencies.entry(name) {
+        std::collections::btree_map::Entry::Vacant(entry) => {
+            entry.insert(histogram);
+        }
+        // Histograms that grow take every value.
+        std::collections::btree_map::Entry::Occupied(mut entry) => drop(entry.get_mut().add(histogram)),
+    }
+}

@@ -1,0 +1,174 @@
+//! The validated settings of a run, sweep or load: everything that is needed, and nothing that can't be.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cli::{LoadSettings, Settings, Subject};
+use crate::failure::{Failure, Result};
+use crate::machine::cores;
+use crate::space::{Axis, Point, Space, Span};
+use crate::target::TargetUri;
+use crate::workload::Workload;
+
+/// The most of each: above it a client only hurts itself.
+const MOST: [(Axis, u32); 4] =
+    [(Axis::Threads, 16_384), (Axis::IoThreads, 1_024), (Axis::Pool, 1_024), (Axis::Batch, 65_535)];
+/// The least time for a sweep or run.
+const LEAST_BUDGET: Duration = Duration::from_secs(2);
+
+/// What a run or sweep needs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) target: TargetUri,
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) space: Space,
+    pub(crate) budget: Duration,
+    pub(crate) seed: u64,
+    pub(crate) create: bool,
+    pub(crate) out: PathBuf,
+    pub(crate) json: bool,
+    /// What the user should know before it begins.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What a load needs.
+#[derive(Debug)]
+pub(crate) struct LoadPlan {
+    pub(crate) target: TargetUri,
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) point: Point,
+    pub(crate) rows: u64,
+    pub(crate) create: bool,
+}
+
+/// The ranges where none are given.
+struct Defaults {
+    space: Space,
+    budget: Duration,
+}
+
+impl Plan {
+    /// The plan of a sweep.
+    pub(crate) fn sweep(settings: Settings) -> Result<Self> {
+        let space = Space {
+            threads: Span::up_to(512),
+            io_threads: Span::up_to(cores().min(16)),
+            pool: Span::up_to(4),
+            batch: Span::up_to(256),
+            cores: cores(),
+        };
+        Self::new(settings, &Defaults { space, budget: Duration::from_secs(120) })
+    }
+
+    /// The plan of a run, whose every range is one number.
+    pub(crate) fn run(settings: Settings) -> Result<Self> {
+        let space = Space {
+            threads: Span::fixed(32),
+            io_threads: Span::fixed(cores()),
+            pool: Span::fixed(1),
+            batch: Span::fixed(1),
+            cores: cores(),
+        };
+        let plan = Self::new(settings, &Defaults { space, budget: Duration::from_secs(20) })?;
+        match Axis::ALL.into_iter().find(|axis| !plan.space.on(*axis).is_fixed()) {
+            Some(axis) => Err(Failure::input(format!(
+                "{} {} is a range, but a run measures one point; give one number, or use tuner sweep",
+                flag(axis),
+                plan.space.on(axis)
+            ))),
+            None => Ok(plan),
+        }
+    }
+
+    fn new(settings: Settings, defaults: &Defaults) -> Result<Self> {
+        let (target, workload) = subject(&settings.subject)?;
+        let mut notes = Vec::new();
+        let of_uri = target.pool().transpose()?;
+        let mut space = Space {
+            threads: settings.threads.unwrap_or(defaults.space.threads),
+            io_threads: settings.io_threads.unwrap_or(defaults.space.io_threads),
+            pool: settings.pool.or(of_uri).unwrap_or(defaults.space.pool),
+            batch: settings.batch.unwrap_or(defaults.space.batch),
+            cores: cores(),
+        };
+        check(&space)?;
+        if target.is_in_process() {
+            space.pool = Span::fixed(1);
+            if settings.pool.is_some_and(|pool| pool != space.pool) {
+                notes.push("pool means nothing to an engine in the process: it stays 1".into());
+            }
+        }
+        if !workload.has_batches() {
+            space.batch = Span::fixed(1);
+            notes.push(format!("batch means nothing to the queries of {}: it stays 1", workload.name));
+        }
+        let budget = settings.budget.unwrap_or(defaults.budget);
+        if budget < LEAST_BUDGET {
+            let given = humantime::format_duration(budget);
+            return Err(Failure::input(format!("--budget {given} is too short; give at least 2s")));
+        }
+        let out = settings.out.unwrap_or_else(|| default_folder(&workload.name));
+        let (seed, create) = (settings.subject.seed, settings.subject.create);
+        Ok(Self { target, workload, space, budget, seed, create, out, json: settings.json, notes })
+    }
+}
+
+impl LoadPlan {
+    /// The plan of a load.
+    pub(crate) fn new(settings: &LoadSettings) -> Result<Self> {
+        let (target, workload) = subject(&settings.subject)?;
+        if target.is_temporary() {
+            return Err(Failure::input(format!(
+                "--target {target} is gone when the load ends; give a folder, as in embedded:/folder, or a server"
+            )));
+        }
+        let space = Space {
+            threads: settings.threads,
+            io_threads: settings.io_threads.unwrap_or(Span::fixed(cores())),
+            pool: settings.pool,
+            batch: settings.batch,
+            cores: cores(),
+        };
+        check(&space)?;
+        if let Some(axis) = Axis::ALL.into_iter().find(|axis| !space.on(*axis).is_fixed()) {
+            return Err(Failure::input(format!("{} is a range; a load takes one number", flag(axis))));
+        }
+        let rows = settings.rows.unwrap_or(workload.rows.count());
+        Ok(Self { target, workload, point: space.lowest(), rows, create: settings.subject.create })
+    }
+}
+
+fn subject(subject: &Subject) -> Result<(TargetUri, Arc<Workload>)> {
+    let target = TargetUri::parse(&subject.target)?;
+    let workload = Workload::find(&subject.workload, subject.seed)?;
+    Ok((target, Arc::new(workload)))
+}
+
+fn check(space: &Space) -> Result<()> {
+    for (axis, most) in MOST {
+        if space.on(axis).hi() > most {
+            return Err(Failure::input(format!("{} {} is too much; at most {most}", flag(axis), space.on(axis))));
+        }
+    }
+    Ok(())
+}
+
+fn flag(axis: Axis) -> &'static str {
+    match axis {
+        Axis::Threads => "--threads",
+        Axis::IoThreads => "--io-threads",
+        Axis::Pool => "--pool",
+        Axis::Batch => "--batch",
+    }
+}
+
+/// `runs/<date>-<workload>`, with a number behind it when that day has one already.
+fn default_folder(workload: &str) -> PathBuf {
+    let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
+    let date = now.get(..10).unwrap_or("undated");
+    let folder = |suffix: String| PathBuf::from("runs").join(format!("{date}-{workload}{suffix}"));
+    let numbered = (2..10_000).map(|number| folder(format!("-{number}")));
+    let mut candidates = std::iter::once(folder(String::new())).chain(numbered);
+    candidates.find(|folder| !folder.exists()).unwrap_or_else(|| folder("-more".into()))
+}

@@ -1,0 +1,42 @@
+//! Results for people and programs. Nothing is computed here that a search would decide by.
+
+mod explain;
+mod figures;
+mod journal;
+mod out;
+mod points;
+mod result;
+mod table;
+
+use std::time::Duration;
+
+pub(crate) use self::explain::explain;
+pub(crate) use self::figures::Figures;
+pub(crate) use self::journal::Journal;
+pub(crate) use self::out::OutFolder;
+pub(crate) use self::result::ResultFile;
+pub(crate) use self::table::{closing, header, opening, rate, row};
+use crate::search::{Answer, Trial};
+use crate::target::Measurement;
+
+/// A window: what the search saw of it, and all the rest.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    pub(crate) trial: Trial,
+    pub(crate) measurement: Measurement,
+}
+
+/// Everything a finished run leaves.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) answer: Answer,
+    pub(crate) windows: Vec<Window>,
+    pub(crate) spent: Duration,
+}
+
+impl Outcome {
+    /// The windows at these indexes.
+    pub(crate) fn windows_at(&self, indexes: &[usize]) -> Vec<&Window> {
+        indexes.iter().filter_map(|index| self.windows.get(*index)).collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! The folder of the results: claimed before anything runs, and given back if nothing came of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Journal;
+use crate::failure::{Failure, Result};
+
+const JOURNAL: &str = "journal.jsonl";
+
+/// A folder that is known to be writable.
+#[derive(Debug)]
+pub(crate) struct OutFolder {
+    path: PathBuf,
+    /// The folders that were made for it, the outermost first.
+    made: Vec<PathBuf>,
+    keep: bool,
+}
+
+impl OutFolder {
+    /// Makes the folder and its journal, which shows that files can be written there.
+    pub(crate) fn claim(path: &Path) -> Result<(Self, Journal)> {
+        let fail = |error: std::io::Error| {
+            Failure::input(format!("can't write to --out {}: {error}; choose another folder", path.display()))
+        };
+        let missing: Vec<PathBuf> = path.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+        let made = missing.into_iter().filter(|folder| !folder.as_os_str().is_empty()).rev().collect();
+        let mut folder = Self { path: path.to_owned(), made, keep: false };
+        if path.join("result.json").exists() || path.join(JOURNAL).exists() {
+            folder.keep = true;
+            return Err(Failure::input(format!(
+                "--out {} holds the results of another run; choose another folder, or remove it",
+                path.display()
+            )));
+        }
+        fs::create_dir_all(path).map_err(fail)?;
+        let journal = Journal::create(&path.join(JOURNAL)).map_err(fail)?;
+        Ok((folder, journal))
+    }
+
+    /// Keeps what is there, whatever comes.
+    pub(crate) fn keep(&mut self) {
+        self.keep = true;
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes a file whole or not at all.
+    pub(crate) fn write(&self, name: &str, content: &str) -> Result<()> {
+        let path = self.path.join(name);
+        let draft = self.path.join(format!(".{name}.draft"));
+        let write = || -> std::io::Result<()> {
+            let mut file = fs::File::create(&draft)?;
+            std::io::Write::write_all(&mut file, content.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&draft, &path)
+        };
+        write().map_err(|error| Failure::write(&path, error))
+    }
+}
+
+impl Drop for OutFolder {
+    fn drop(&mut self) {
+        if self.keep {
+            return;
+        }
+        // Only what was made here goes, and only folders that are empty again.
+        let _ = fs::remove_file(self.path.join(JOURNAL));
+        for folder in self.made.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_was_claimed_for_nothing_is_gone() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a/b");
+        let (folder, journal) = OutFolder::claim(&path).unwrap();
+        assert!(path.join(JOURNAL).exists());
+        drop((journal, folder));
+        assert!(!root.path().join("a").exists());
+    }
+
+    #[test]
+    fn a_folder_that_was_there_stays_and_its_files_too() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("mine"), "x").unwrap();
+        drop(OutFolder::claim(root.path()).unwrap());
+        assert!(root.path().join("mine").exists() && !root.path().join(JOURNAL).exists());
+    }
+
+    #[test]
+    fn results_are_not_overwritten() {
+        let root = tempfile::tempdir().unwrap();
+        let (mut folder, _journal) = OutFolder::claim(root.path()).unwrap();
+        folder.keep();
+        drop(folder);
+        let message = OutFolder::claim(root.path()).unwrap_err().to_string();
+        assert!(message.contains("another run"), "{message}");
+        assert!(root.path().join(JOURNAL).exists());
+    }
+}

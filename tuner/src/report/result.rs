@@ -1,0 +1,114 @@
+//! `result.json` and `tuned.toml`.
+
+use std::time::Duration;
+
+use peristyle::Tuned;
+use serde::{Deserialize, Serialize};
+
+use super::{Figures, Outcome};
+use crate::machine::cores;
+use crate::plan::Plan;
+use crate::search::{Alternative, Ceiling, Choice, Verdict};
+
+/// The form of `result.json`; fields are added, never changed, under the same number.
+const SCHEMA: u32 = 1;
+
+/// The content of `result.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ResultFile {
+    pub(crate) schema: u32,
+    pub(crate) target: String,
+    pub(crate) workload: String,
+    pub(crate) seed: u64,
+    pub(crate) verdict: Verdict,
+    pub(crate) stop_reason: String,
+    /// Why the knee is where it is.
+    pub(crate) why: Vec<String>,
+    /// How many were measured.
+    pub(crate) windows: usize,
+    pub(crate) knee: Option<Figures>,
+    pub(crate) peak: Option<Figures>,
+    pub(crate) ceiling: Option<Ceiling>,
+    pub(crate) cheaper: Vec<Alternative>,
+    pub(crate) environment: Environment,
+}
+
+/// Where and when.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Environment {
+    pub(crate) version: String,
+    pub(crate) os: String,
+    pub(crate) arch: String,
+    pub(crate) cores: u32,
+    /// Whether the target ran on the client's machine, in its process even.
+    pub(crate) same_machine: bool,
+    pub(crate) same_process: bool,
+    pub(crate) budget_s: f64,
+    pub(crate) spent_s: f64,
+    /// When it ended, in UTC by RFC 3339.
+    pub(crate) finished: String,
+}
+
+impl Environment {
+    pub(crate) fn now(plan: &Plan, spent: Duration) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            os: std::env::consts::OS.into(),
+            arch: std::env::consts::ARCH.into(),
+            cores: cores(),
+            same_machine: plan.target.is_on_this_machine(),
+            same_process: plan.target.is_in_process(),
+            budget_s: plan.budget.as_secs_f64(),
+            spent_s: spent.as_secs_f64(),
+            finished: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+        }
+    }
+}
+
+impl ResultFile {
+    /// The result of a run or sweep.
+    pub(crate) fn of(plan: &Plan, outcome: &Outcome, why: Vec<String>) -> Self {
+        let figures = |choice: &Option<Choice>| {
+            let choice = choice.as_ref()?;
+            Figures::of(choice.point, &outcome.windows_at(&choice.trials))
+        };
+        let answer = &outcome.answer;
+        Self {
+            schema: SCHEMA,
+            target: plan.target.to_string(),
+            workload: plan.workload.name.clone(),
+            seed: plan.seed,
+            verdict: answer.verdict,
+            stop_reason: answer.stop_reason.clone(),
+            why,
+            windows: outcome.windows.len(),
+            knee: figures(&answer.knee),
+            peak: figures(&answer.peak),
+            ceiling: answer.ceiling.clone(),
+            cheaper: answer.cheaper.clone(),
+            environment: Environment::now(plan, outcome.spent),
+        }
+    }
+
+    /// The point to use: the knee, or the best there is.
+    pub(crate) fn chosen(&self) -> Option<&Figures> {
+        self.knee.as_ref().or(self.peak.as_ref())
+    }
+
+    /// What applications load; `None` without a point to recommend.
+    pub(crate) fn tuned(&self) -> Option<Tuned> {
+        let chosen = self.chosen()?;
+        Some(Tuned {
+            schema: Tuned::SCHEMA,
+            target: self.target.clone(),
+            workload: self.workload.clone(),
+            threads: chosen.point.threads.into(),
+            io_threads: chosen.point.io_threads.into(),
+            pool: chosen.point.pool.into(),
+            batch: chosen.point.batch.into(),
+            rows_per_s: chosen.rows_per_s,
+            ci95: chosen.ci95,
+            created: self.environment.finished.clone(),
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! The search of a sweep: a geometric ascent of one axis after the other, then the cheap end of the plateau.
+
+use std::time::Duration;
+
+use super::answer::{Alternative, Answer, Choice, Verdict};
+use super::finals::Finals;
+use super::line::Line;
+use super::replay::{Pause, Replay, Time};
+use super::{DELTA, End, Purpose, Search, Step, Trial};
+use crate::space::{Axis, Point, Space};
+
+/// Baseline windows before anything else: they are compared with the sentinel's at the end.
+pub(super) const BASELINES: usize = 2;
+/// Warm-up windows at the most.
+const WARM_UPS: u32 = 4;
+/// Threads of the warm-up, where the range allows it: enough to wake every part of a server.
+const WARM_UP_THREADS: u32 = 32;
+
+/// Bracket, refine, compare, confirm. Pure and deterministic for a seed.
+#[derive(Debug, Clone)]
+pub(crate) struct Climb {
+    pub(crate) space: Space,
+    pub(crate) time: Time,
+    pub(crate) seed: u64,
+}
+
+impl Climb {
+    /// A search that spends at most this time, windows and all.
+    pub(crate) fn new(space: Space, budget: Duration, seed: u64) -> Self {
+        Self { space, time: Time { budget, window: window_for(&space, budget) }, seed }
+    }
+
+    fn decide(&self, run: &mut Replay<'_>) -> Result<Answer, Pause> {
+        self.warm_up(run)?;
+        for _ in 0..BASELINES {
+            run.measure(self.space.lowest(), Purpose::Baseline)?;
+        }
+        if run.best().is_none() {
+            return Ok(self.nothing_works(run));
+        }
+        let complete = match self.explore(run) {
+            Ok(()) => true,
+            Err(Pause::Hurry) => false,
+            Err(pause) => return Err(pause),
+        };
+        Finals { space: &self.space, seed: self.seed, complete, budget: self.time.budget }.decide(run)
+    }
+
+    /// Windows that count for nothing, until two in a row agree: a server that has just started, or an engine with empty
+    /// caches, gets faster for a while.
+    fn warm_up(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
+        let threads = WARM_UP_THREADS.clamp(self.space.threads.lo(), self.space.threads.hi());
+        let point = Point { threads, ..self.space.lowest() };
+        let mut last = run.measure(point, Purpose::WarmUp)?.rate;
+        for _ in 1..WARM_UPS {
+            let rate = run.measure(point, Purpose::WarmUp)?.rate;
+            if (rate - last).abs() <= 0.05 * rate {
+                return Ok(());
+            }
+            last = rate;
+        }
+        Ok(())
+    }
+
+    fn explore(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
+        let mut here = self.space.lowest();
+        for axis in [Axis::Threads, Axis::Batch, Axis::IoThreads, Axis::Pool] {
+            here = self.advance(run, here, axis)?;
+        }
+        // The best batch and pool change how many threads are needed.
+        if here.with(Axis::Threads, 1) != self.space.lowest().with(Axis::Threads, 1) {
+            here = self.advance(run, here, Axis::Threads)?;
+        }
+        for axis in Axis::ALL {
+            let enough = run.best().map_or(0.0, |best| best.1) * (1.0 - DELTA);
+            let value = self.line(here, axis).cheapen(run, enough)?;
+            here = here.with(axis, value);
+        }
+        Ok(())
+    }
+
+    /// Explores the line through a point and goes to its cheapest good value. More rows per request are taken as far as they
+    /// help, because they save threads, which come first in the order of cost.
+    fn advance(&self, run: &mut Replay<'_>, here: Point, axis: Axis) -> Result<Point, Pause> {
+        let line = self.line(here, axis);
+        if line.span.is_fixed() {
+            return Ok(here);
+        }
+        line.explore(run)?;
+        let Some((best, rate)) = line.best(run) else { return Ok(here) };
+        let cheapest = line.lowest(run, rate * (1.0 - DELTA)).unwrap_or(best);
+        Ok(here.with(axis, if axis == Axis::Batch { best } else { cheapest }))
+    }
+
+    fn line(&self, through: Point, axis: Axis) -> Line {
+        Line { through, axis, span: self.space.on(axis) }
+    }
+
+    fn nothing_works(&self, run: &Replay<'_>) -> Answer {
+        let ceiling = run.ceiling();
+        let how = ceiling.as_ref().map_or_else(
+            || "did nothing at all".to_owned(),
+            |ceiling| format!("failed with {} errors of class {}", ceiling.errors, ceiling.cause),
+        );
+        Answer {
+            verdict: Verdict::NoFeasiblePoint,
+            stop_reason: format!("the cheapest point ({}) {how}", self.space.lowest()),
+            knee: None,
+            peak: None,
+            ceiling,
+            cheaper: Vec::new(),
+        }
+    }
+}
+
+impl Search for Climb {
+    fn next(&self, history: &[Trial]) -> Step {
+        match self.decide(&mut Replay::new(history, self.time)) {
+            Ok(answer) => Step::Done(Box::new(answer)),
+            Err(Pause::Measure(probe)) => Step::Measure(probe),
+            Err(Pause::Hurry) => Step::Done(Box::new(self.conclude(history, End::Budget))),
+        }
+    }
+
+    fn conclude(&self, history: &[Trial], end: End) -> Answer {
+        let mut run = Replay::new(history, self.time);
+        // The outcome is known: there is no more. What counts is what the replay has gathered.
+        let _ = self.decide(&mut run);
+        so_far(&run, history.len(), self.time.budget, end)
+    }
+}
+
+/// The best of what was measured, unconfirmed.
+pub(super) fn so_far(run: &Replay<'_>, windows: usize, budget: Duration, end: End) -> Answer {
+    let (verdict, stop_reason) = match end {
+        End::Interrupted => (Verdict::Interrupted, format!("interrupted after {windows} windows")),
+        End::Budget => (Verdict::BudgetExhausted, out_of_time(windows, budget)),
+    };
+    let choice = |point: Point| {
+        let trials = run.tallies().get(&point).map(|tally| tally.trials.clone()).unwrap_or_default();
+        Choice { point, trials, confirmed: false }
+    };
+    let peak = run.best();
+    let knee = peak.and_then(|(_, rate)| {
+        let enough = |tally: &super::replay::Tally| tally.is_feasible() && tally.mean() >= rate * (1.0 - DELTA);
+        run.tallies().iter().find(|(_, tally)| enough(tally)).map(|(point, _)| *point)
+    });
+    Answer {
+        verdict,
+        stop_reason,
+        knee: knee.map(choice),
+        peak: peak.map(|(point, _)| choice(point)),
+        ceiling: run.ceiling(),
+        cheaper: knee.map(|knee| cheaper(run, knee)).unwrap_or_default(),
+    }
+}
+
+pub(super) fn out_of_time(windows: usize, budget: Duration) -> String {
+    let budget = humantime::format_duration(budget);
+    format!("the budget of {budget} ended after {windows} windows, before the search did; raise --budget or narrow the ranges")
+}
+
+/// The two best points that cost less than the knee.
+pub(super) fn cheaper(run: &Replay<'_>, knee: Point) -> Vec<Alternative> {
+    let Some(reference) = run.tallies().get(&knee).map(super::replay::Tally::mean) else { return Vec::new() };
+    let below = run.tallies().iter().filter(|(point, tally)| **point < knee && tally.is_feasible());
+    let mut below: Vec<Alternative> =
+        below.map(|(point, tally)| Alternative { point: *point, loss: 1.0 - tally.mean() / reference }).collect();
+    below.retain(|alternative| alternative.loss.is_finite() && alternative.loss > 0.0);
+    below.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    below.truncate(2);
+    below
+}
+
+/// So long that a whole search of this space fits the budget; at least a quarter of a second, at most ten.
+fn window_for(space: &Space, budget: Duration) -> Duration {
+    let rungs = |axis: Axis| if space.on(axis).is_fixed() { 0 } else { space.on(axis).ladder().len() + 2 };
+    let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2;
+    let windows = u32::try_from(exploring + 40).unwrap_or(u32::MAX);
+    // A third on top of each window for its warm-up, connecting, and waiting for the last answers.
+    (budget * 3 / 4 / windows).clamp(Duration::from_millis(250), Duration::from_secs(10))
+}

@@ -1,0 +1,137 @@
+//! Which point to measure next, and when to stop: pure functions of what was measured.
+//!
+//! A search never touches a target and holds no state: it is asked again with a longer history. So it can be judged on a
+//! simulated server in no time, and an interrupted one leaves everything in its history.
+
+mod answer;
+mod climb;
+mod finals;
+mod fixed;
+mod line;
+mod replay;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use self::answer::{Alternative, Answer, Ceiling, Choice, Verdict};
+pub(crate) use self::climb::Climb;
+pub(crate) use self::fixed::Fixed;
+use crate::space::Point;
+
+/// The share of the peak that the knee may lack.
+pub(crate) const DELTA: f64 = 0.02;
+
+/// A search strategy.
+pub(crate) trait Search {
+    /// The next window to measure, or the answer.
+    fn next(&self, history: &[Trial]) -> Step;
+
+    /// The best answer so far, when something from outside ends the search.
+    fn conclude(&self, history: &[Trial], end: End) -> Answer;
+}
+
+/// What a search wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Step {
+    /// To see this measured.
+    Measure(Probe),
+    /// Nothing more.
+    Done(Box<Answer>),
+}
+
+/// What ends a search from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The time is over.
+    Budget,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// One window to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Probe {
+    /// Where.
+    #[serde(flatten)]
+    pub(crate) point: Point,
+    /// Why.
+    pub(crate) purpose: Purpose,
+    /// For how long, warm-up not counted.
+    #[serde(with = "seconds")]
+    pub(crate) window: Duration,
+}
+
+/// Why a window is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Purpose {
+    /// To warm the target up; the result decides nothing.
+    WarmUp,
+    /// The cheapest point: whether anything works, and the yardstick against drift.
+    Baseline,
+    /// To find the region of the best point.
+    Explore,
+    /// To compare the best points in turns.
+    Finalist,
+    /// The baseline again.
+    Sentinel,
+    /// To see whether throughput still rises at the end of a range.
+    Edge,
+    /// To report a fresh figure.
+    Confirm,
+}
+
+impl Purpose {
+    /// Its name in the journal.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::WarmUp => "warm_up",
+            Self::Baseline => "baseline",
+            Self::Explore => "explore",
+            Self::Finalist => "finalist",
+            Self::Sentinel => "sentinel",
+            Self::Edge => "edge",
+            Self::Confirm => "confirm",
+        }
+    }
+}
+
+/// A measured window, as the search sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Trial {
+    pub(crate) probe: Probe,
+    /// Rows per second that succeeded.
+    pub(crate) rate: f64,
+    /// Requests that failed.
+    pub(crate) errors: u64,
+    /// The commonest class of failure.
+    pub(crate) cause: Option<String>,
+    /// From the start of the command to the end of this window.
+    pub(crate) spent: Duration,
+}
+
+impl Trial {
+    /// Whether the point worked without an error.
+    pub(crate) fn is_feasible(&self) -> bool {
+        self.errors == 0 && self.rate > 0.0
+    }
+}
+
+mod seconds {
+    //! Durations as seconds in JSON.
+
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(duration.as_secs_f64())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        Duration::try_from_secs_f64(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}

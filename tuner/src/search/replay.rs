@@ -1,0 +1,162 @@
+//! The history, read again as if it happened now.
+//!
+//! A search is written as a plain procedure that asks for one window after the other. Each call of
+//! [`Replay::measure`] is answered from the history; the first that isn't there ends the procedure with
+//! [`Pause::Measure`], and that is the next window.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{Ceiling, Probe, Purpose, Trial};
+use crate::space::Point;
+use crate::stats::real_len;
+
+/// Why the procedure can't go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// This must be measured first.
+    Measure(Probe),
+    /// There is no time for it.
+    Hurry,
+}
+
+/// Everything known of one point.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    /// Rows per second of each window.
+    pub(crate) rates: Vec<f64>,
+    /// Which windows.
+    pub(crate) trials: Vec<usize>,
+    /// Failed requests in all windows.
+    pub(crate) errors: u64,
+    /// The commonest class of the last failed window.
+    pub(crate) cause: Option<String>,
+}
+
+impl Tally {
+    fn add(&mut self, index: usize, trial: &Trial) {
+        self.rates.push(trial.rate);
+        self.trials.push(index);
+        self.errors += trial.errors;
+        if trial.cause.is_some() {
+            self.cause.clone_from(&trial.cause);
+        }
+    }
+
+    /// Whether no window had an error, and something was done.
+    pub(crate) fn is_feasible(&self) -> bool {
+        self.errors == 0 && self.rates.iter().any(|rate| *rate > 0.0)
+    }
+
+    /// The mean over the windows.
+    pub(crate) fn mean(&self) -> f64 {
+        self.rates.iter().sum::<f64>() / real_len(self.rates.len().max(1))
+    }
+}
+
+/// The time that a search has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Time {
+    /// From the start of the command to its end.
+    pub(crate) budget: Duration,
+    /// One window, warm-up not counted.
+    pub(crate) window: Duration,
+}
+
+/// The windows to keep time for, so that what was found can be compared and confirmed.
+pub(crate) const RESERVE: u32 = 20;
+/// The windows of a confirmation.
+pub(crate) const CONFIRMATIONS: u32 = 4;
+
+/// A history under replay.
+#[derive(Debug)]
+pub(crate) struct Replay<'h> {
+    history: &'h [Trial],
+    next: usize,
+    time: Time,
+    tallies: BTreeMap<Point, Tally>,
+}
+
+impl<'h> Replay<'h> {
+    pub(crate) fn new(history: &'h [Trial], time: Time) -> Self {
+        Self { history, next: 0, time, tallies: BTreeMap::new() }
+    }
+
+    /// The result of this window, if it is in the history and there was time for it.
+    pub(crate) fn measure(&mut self, point: Point, purpose: Purpose) -> Result<&'h Trial, Pause> {
+        let index = self.next;
+        match self.history.get(index).filter(|trial| trial.probe.point == point && trial.probe.purpose == purpose) {
+            Some(trial) => {
+                self.next += 1;
+                if purpose != Purpose::WarmUp {
+                    self.tallies.entry(point).or_default().add(index, trial);
+                }
+                Ok(trial)
+            }
+            None if self.has_time_for(purpose) => {
+                Err(Pause::Measure(Probe { point, purpose, window: self.time.window }))
+            }
+            None => Err(Pause::Hurry),
+        }
+    }
+
+    /// The rate of a point when it is explored; `None` where it fails. One error may be chance, so a failure is tried twice;
+    /// a point that failed once stays out of the choice, but the search goes on beyond it.
+    pub(crate) fn explore(&mut self, point: Point) -> Result<Option<f64>, Pause> {
+        if let Some(tally) = self.tallies.get(&point) {
+            return Ok(tally.is_feasible().then(|| tally.mean()));
+        }
+        let first = self.measure(point, Purpose::Explore)?;
+        if first.is_feasible() {
+            return Ok(Some(first.rate));
+        }
+        let again = self.measure(point, Purpose::Explore)?;
+        Ok(again.is_feasible().then_some(again.rate))
+    }
+
+    /// What is known by point.
+    pub(crate) fn tallies(&self) -> &BTreeMap<Point, Tally> {
+        &self.tallies
+    }
+
+    /// The index of the next window.
+    pub(crate) fn position(&self) -> usize {
+        self.next
+    }
+
+    /// The point with the highest mean, among those without errors.
+    pub(crate) fn best(&self) -> Option<(Point, f64)> {
+        let feasible = self.tallies.iter().filter(|(_, tally)| tally.is_feasible());
+        feasible.map(|(point, tally)| (*point, tally.mean())).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The cheapest point that failed.
+    pub(crate) fn ceiling(&self) -> Option<Ceiling> {
+        let (point, tally) = self.tallies.iter().find(|(_, tally)| tally.errors > 0)?;
+        let cause = tally.cause.clone().unwrap_or_else(|| "unknown".into());
+        Some(Ceiling { point: *point, cause, errors: tally.errors })
+    }
+
+    fn has_time_for(&self, purpose: Purpose) -> bool {
+        let keep = match purpose {
+            Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm => 0,
+            Purpose::Explore => RESERVE,
+            Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => 2 * CONFIRMATIONS,
+        };
+        let done = self.next.checked_sub(1).and_then(|last| self.history.get(last));
+        let spent = done.map_or(Duration::ZERO, |trial| trial.spent);
+        spent + self.cost() * (keep + 1) <= self.time.budget
+    }
+
+    /// What a window costs with all that belongs to it: by experience, or by a guess before there is any.
+    fn cost(&self) -> Duration {
+        let seen = self.history.get(..self.next).unwrap_or_default();
+        let guess = self.time.window + self.time.window / 3;
+        match (seen.first(), seen.last(), u32::try_from(seen.len())) {
+            (Some(first), Some(last), Ok(count)) if count > 1 => {
+                ((last.spent.saturating_sub(first.spent)) / (count - 1)).max(self.time.window)
+            }
+            _ => guess,
+        }
+    }
+}
