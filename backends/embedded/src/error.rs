@@ -67,7 +67,7 @@ fn io_fault(cause: &io::Error, folder: &impl std::fmt::Display) -> (ErrorKind, S
         Io::NotADirectory | Io::AlreadyExists => {
             (ErrorKind::InvalidArgument, format!("{folder} is no folder ({cause}); name another one"))
         }
-        Io::NotFound | Io::UnexpectedEof | Io::InvalidData | Io::IsADirectory => {
+        Io::NotFound | Io::UnexpectedEof | Io::InvalidData | Io::InvalidInput | Io::IsADirectory => {
             (ErrorKind::Corrupt, corrupt_message(folder))
         }
         _ => (ErrorKind::Internal, format!("reading or writing {folder} failed: {cause}; check the disk")),
