@@ -8,8 +8,10 @@ use peristyle::{Client, Result, Table};
 #[tokio::main]
 async fn main() -> Result<()> {
     let client = peristyle_examples::connect().await?;
-    let stock = open(TableSpec::builder("stock").partition("item", Type::Text).column("left", Type::I64), &client).await?;
-    let visits = open(TableSpec::builder("visits").partition("item", Type::Text).column("n", Type::Counter), &client).await?;
+    let stock =
+        open(TableSpec::builder("stock").partition("item", Type::Text).column("left", Type::I64), &client).await?;
+    let visits =
+        open(TableSpec::builder("visits").partition("item", Type::Text).column("n", Type::Counter), &client).await?;
 
     let full = Row::new().with("item", "lamp").with("left", 3_i64);
     assert!(stock.compare_and_put(&full).if_absent().await?.applied);

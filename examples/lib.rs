@@ -9,8 +9,18 @@ use peristyle::{Client, Result};
 /// # Errors
 /// Those of [`peristyle::connect`].
 pub async fn connect() -> Result<Client> {
-    let uri = std::env::args().nth(1).unwrap_or_else(|| "embedded:".to_owned());
-    let client = peristyle::connect(&uri).await?;
+    let client = peristyle::connect(&uri()).await?;
     client.create_namespace(Replication::default()).await?;
     Ok(client)
+}
+
+fn uri() -> String {
+    std::env::args().nth(1).unwrap_or_else(|| "embedded:".to_owned())
+}
+
+/// The keyspace that the URI names, for CQL of one's own.
+pub fn keyspace() -> String {
+    let uri = uri();
+    let path = uri.split('?').next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or_default().to_owned()
 }

@@ -2,9 +2,13 @@
 //!
 //! The same code runs on every backend. On CQL it goes on through the escape hatch, with an aggregate that the server computes.
 
+use std::error::Error;
+
 use futures::TryStreamExt;
+use peristyle::cql::CqlBackend;
 use peristyle::model::{Order, TableSpec, Type};
 use peristyle::{Result, Table};
+use scylla::value::CqlTimestamp;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,7 +22,7 @@ struct Property {
 const DAY: i64 = 86_400_000;
 
 #[tokio::main]
-async fn main() -> Result<()> {
+async fn main() -> Result<(), Box<dyn Error>> {
     let client = peristyle_examples::connect().await?;
     let spec = TableSpec::builder("property")
         .partition("group", Type::Text)
@@ -33,9 +37,13 @@ async fn main() -> Result<()> {
     properties.put_all(values).await?.into_result()?;
     read_range(&properties).await?;
     println!("{} answers ranges, newest first", client.backend_name());
+    if let Some(cql) = client.native::<CqlBackend>() {
+        most_common(cql, &peristyle_examples::keyspace()).await?;
+    }
 
     client.drop_table("property").await?;
-    client.close().await
+    client.close().await?;
+    Ok(())
 }
 
 fn property(name: i64, day: i64) -> Property {
@@ -51,5 +59,38 @@ async fn read_range(properties: &Table) -> Result<()> {
     let first = properties.query(("g", "a_3")).page_size(25).page::<Property>(None).await?;
     let rest = properties.query(("g", "a_3")).page_size(25).page::<Property>(first.next.as_ref()).await?;
     assert_eq!((first.rows.len(), rest.rows.len(), rest.next), (25, 15, None));
+    Ok(())
+}
+
+/// The most common text of a column, as an aggregate of the user's that the server computes. The server must allow
+/// user-defined functions: `user_defined_functions_enabled: true` in its `cassandra.yaml`.
+async fn most_common(cql: &CqlBackend, keyspace: &str) -> Result<(), Box<dyn Error>> {
+    let session = cql.session()?;
+    let count = format!(
+        "CREATE OR REPLACE FUNCTION {keyspace}.count_text(counts map<text, int>, value text)
+         RETURNS NULL ON NULL INPUT RETURNS map<text, int> LANGUAGE java
+         AS 'Integer seen = (Integer) counts.get(value); counts.put(value, seen == null ? 1 : seen + 1); return counts;'"
+    );
+    let pick = format!(
+        "CREATE OR REPLACE FUNCTION {keyspace}.most_common(counts map<text, int>)
+         RETURNS NULL ON NULL INPUT RETURNS text LANGUAGE java
+         AS 'String most = null; for (String text : (java.util.Set<String>) counts.keySet()) {{
+             if (most == null || (Integer) counts.get(text) > (Integer) counts.get(most)) most = text; }} return most;'"
+    );
+    let aggregate = format!(
+        "CREATE OR REPLACE AGGREGATE {keyspace}.most_common_text(text)
+         SFUNC count_text STYPE map<text, int> FINALFUNC most_common INITCOND {{}}"
+    );
+    for statement in [count, pick, aggregate] {
+        session.query_unpaged(statement, ()).await?;
+    }
+    let query = format!(
+        "SELECT {keyspace}.most_common_text(value_string) FROM {keyspace}.property
+         WHERE date >= ? AND date < ? ALLOW FILTERING"
+    );
+    let rows = session.query_unpaged(query, (CqlTimestamp(0), CqlTimestamp(40 * DAY))).await?.into_rows_result()?;
+    let (text,) = rows.single_row::<(String,)>()?;
+    assert_eq!(text, "on");
+    println!("the most common value is {text:?}, by an aggregate in the server");
     Ok(())
 }
