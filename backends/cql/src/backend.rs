@@ -8,7 +8,9 @@ use arc_swap::ArcSwapOption;
 use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use peristyle_core::request::{Action, Read, Write};
-use peristyle_core::{Backend, Capabilities, Capability, Error, ErrorKind, Limits, Request, ResponseFuture, Result, Topology};
+use peristyle_core::{
+    Backend, Capabilities, Capability, Error, ErrorKind, Limits, Request, ResponseFuture, Result, Topology,
+};
 use scylla::client::session::Session;
 
 use crate::config::CqlConfig;

@@ -25,7 +25,11 @@ impl<F> SerializeRow for Bound<F>
 where
     F: Fn(&mut Binder<'_, '_, '_>) -> Result<(), SerializationError>,
 {
-    fn serialize(&self, context: &RowSerializationContext<'_>, writer: &mut RowWriter) -> Result<(), SerializationError> {
+    fn serialize(
+        &self,
+        context: &RowSerializationContext<'_>,
+        writer: &mut RowWriter,
+    ) -> Result<(), SerializationError> {
         bind(context, writer, &self.0)
     }
 
@@ -83,7 +87,10 @@ impl Binder<'_, '_, '_> {
     }
 
     /// A list, for `IN ?`.
-    pub(crate) fn list<'v>(&mut self, values: impl Iterator<Item = &'v Value> + Clone) -> Result<(), SerializationError> {
+    pub(crate) fn list<'v>(
+        &mut self,
+        values: impl Iterator<Item = &'v Value> + Clone,
+    ) -> Result<(), SerializationError> {
         self.column()?;
         let length = i32::try_from(values.clone().count()).map_err(SerializationError::new)?;
         let mut list = self.writer.make_cell_writer().into_value_builder();
@@ -162,7 +169,12 @@ pub(crate) fn takes(column: &ColumnType<'_>, ty: Type) -> bool {
 ///
 /// The answer's own description of its columns is checked, so a table that was dropped and made anew with other types is a
 /// [`SchemaMismatch`](ErrorKind::SchemaMismatch) and never a wrong value.
-pub(crate) fn read_rows(answer: &QueryRowsResult, slots: &[Slot], spec: &TableSpec, rows: &mut Vec<StoredRow>) -> Result<()> {
+pub(crate) fn read_rows(
+    answer: &QueryRowsResult,
+    slots: &[Slot],
+    spec: &TableSpec,
+    rows: &mut Vec<StoredRow>,
+) -> Result<()> {
     check_columns(answer.column_specs().as_slice(), slots, spec)?;
     let raw = answer.rows::<ColumnIterator<'_, '_>>().map_err(|error| corrupt(&error))?;
     rows.reserve(raw.rows_remaining());

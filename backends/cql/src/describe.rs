@@ -23,7 +23,11 @@ pub(crate) async fn describe(
 ) -> Result<Option<Box<TableSpec>>> {
     let of = (keyspace, &**name);
     let options: Vec<(Option<i32>,)> = shared
-        .system("SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?", of, call)
+        .system(
+            "SELECT default_time_to_live FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?",
+            of,
+            call,
+        )
         .await?;
     let Some((default_ttl,)) = options.first() else {
         return shared.require_keyspace(keyspace, call).await.map(|()| None);
@@ -48,7 +52,8 @@ impl Shared {
         if !found.is_empty() {
             return Ok(());
         }
-        let message = format!("keyspace {keyspace} does not exist: create it (create_namespace, or --create), or check its name");
+        let message =
+            format!("keyspace {keyspace} does not exist: create it (create_namespace, or --create), or check its name");
         Err(Error::new(ErrorKind::NotFound, message))
     }
 

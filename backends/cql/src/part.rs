@@ -83,7 +83,11 @@ impl Part<'_> {
 }
 
 impl SerializeRow for Part<'_> {
-    fn serialize(&self, context: &RowSerializationContext<'_>, writer: &mut RowWriter) -> Result<(), SerializationError> {
+    fn serialize(
+        &self,
+        context: &RowSerializationContext<'_>,
+        writer: &mut RowWriter,
+    ) -> Result<(), SerializationError> {
         bind(context, writer, |binder| self.bind(binder))
     }
 
@@ -157,7 +161,12 @@ pub(crate) fn sort_cells(cells: &mut Vec<Cell>) {
 }
 
 /// Refuses what would expire later than the server can say.
-pub(crate) fn check_expiry(spec: &TableSpec, mutation: &Mutation, max_expiry: i64, now: impl Fn() -> i64) -> Result<()> {
+pub(crate) fn check_expiry(
+    spec: &TableSpec,
+    mutation: &Mutation,
+    max_expiry: i64,
+    now: impl Fn() -> i64,
+) -> Result<()> {
     let puts = mutation.cells.iter().filter_map(put_ttl).chain(mutation.marker);
     let Some(longest) = puts.filter_map(|ttl| ttl.resolve(spec.default_ttl())).max() else {
         return Ok(());
@@ -225,8 +234,7 @@ mod tests {
     #[test]
     fn a_replace_wipes_one_microsecond_before_it_puts() {
         let mutation = Mutation::put(key(), at(9), vec![(1, Value::from(1_i64))], Ttl::Never).replacing();
-        let expected =
-            [(Shape::DeleteRow, Some(8)), (Shape::Put { columns: columns(&[1]), ttl: true }, Some(9))];
+        let expected = [(Shape::DeleteRow, Some(8)), (Shape::Put { columns: columns(&[1]), ttl: true }, Some(9))];
         assert_eq!(shapes(&mutation), expected);
         assert_eq!(shapes(&Mutation::delete_row(key(), at(9))), [(Shape::DeleteRow, Some(9))]);
         assert_eq!(shapes(&Mutation::delete_partition(key(), at(9))), [(Shape::DeletePartition, Some(9))]);
@@ -242,13 +250,9 @@ mod tests {
 
     #[test]
     fn each_time_to_live_is_a_statement_and_deletes_go_with_the_first() {
-        let cells = vec![
-            put(1, for_seconds(5)),
-            Cell { column: 2, write: CellWrite::Delete },
-            put(3, Ttl::TableDefault),
-        ];
-        let mutation =
-            Mutation { key: key(), write_time: at(9), wipe: Wipe::Nothing, marker: Some(Ttl::Never), cells };
+        let cells =
+            vec![put(1, for_seconds(5)), Cell { column: 2, write: CellWrite::Delete }, put(3, Ttl::TableDefault)];
+        let mutation = Mutation { key: key(), write_time: at(9), wipe: Wipe::Nothing, marker: Some(Ttl::Never), cells };
         let expected = [
             (Shape::Marker { ttl: true }, Some(9)),
             (Shape::Put { columns: columns(&[1, 2]), ttl: true }, Some(9)),

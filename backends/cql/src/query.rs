@@ -19,6 +19,11 @@ pub(crate) async fn query(shared: Arc<Shared>, table: Arc<TableSpec>, query: Que
     let mut reader = Reader::new(shared, table, query.limit, call)?;
     reader.selection = selection(&query.columns, &reader.table);
     let clustering = reader.table.clustering_key().len();
+    if query.partition.values().len() != reader.table.partition_len() || query.prefix.len() > clustering {
+        return Err(Error::invalid(
+            "a query takes the whole partition key, and no more values than clustering columns",
+        ));
+    }
     let bounded = query.prefix.len() < clustering;
     let whole = Segment {
         equal: &query.prefix,

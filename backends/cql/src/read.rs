@@ -88,7 +88,8 @@ async fn chunk_of(
     keys: &[Key],
     call: &Call,
 ) -> Result<Vec<Option<StoredRow>>> {
-    let values = Bound(|binder: &mut Binder<'_, '_, '_>| binder.list(keys.iter().filter_map(|key| key.values().first())));
+    let values =
+        Bound(|binder: &mut Binder<'_, '_, '_>| binder.list(keys.iter().filter_map(|key| key.values().first())));
     let mut rows = Vec::with_capacity(keys.len());
     // The server may cut an answer by its bytes, so there may be several.
     shared.fetch(table, statement, &values, call, usize::MAX, &mut rows).await?;

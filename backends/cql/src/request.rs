@@ -96,9 +96,10 @@ impl Shared {
     }
 
     pub(crate) fn keyspace(&self) -> Result<&str> {
-        self.config.keyspace.as_deref().ok_or_else(|| {
-            Error::invalid("no keyspace: name it in the URI, as in cql://127.0.0.1:9042/keyspace")
-        })
+        self.config
+            .keyspace
+            .as_deref()
+            .ok_or_else(|| Error::invalid("no keyspace: name it in the URI, as in cql://127.0.0.1:9042/keyspace"))
     }
 
     /// The prepared statement of a shape.
@@ -173,11 +174,10 @@ impl Shared {
             self.forget_changed(table, &error);
         }
         Err(match target {
-            Some(address) => error.with_attempt(Attempt {
-                endpoint: address.to_string(),
-                elapsed: begun.elapsed(),
-                cause: "failed".to_owned(),
-            }),
+            Some(address) => {
+                let cause = error.kind().name().to_owned();
+                error.with_attempt(Attempt { endpoint: address.to_string(), elapsed: begun.elapsed(), cause })
+            }
             None => error,
         })
     }

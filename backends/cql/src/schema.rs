@@ -26,7 +26,8 @@ pub(crate) async fn change(shared: Arc<Shared>, schema: Schema, call: Call) -> R
         }
         Schema::Drop { name, if_present } => {
             let present = if *if_present { "IF EXISTS " } else { "" };
-            let outcome = shared.run(&format!("DROP TABLE {present}\"{keyspace}\".\"{name}\""), Some(name), &call).await;
+            let outcome =
+                shared.run(&format!("DROP TABLE {present}\"{keyspace}\".\"{name}\""), Some(name), &call).await;
             absent_is_fine(outcome, *if_present)?;
         }
         Schema::Truncate { name } => {

@@ -40,7 +40,8 @@ impl<'a> Segment<'a> {
         let columns = spec.clustering_key();
         let fixed = self.equal.len();
         if after.len() != columns.len() || !same(self.equal, after) {
-            let message = "the row to go on behind is not in the range that is read: give the last row of the page before";
+            let message =
+                "the row to go on behind is not in the range that is read: give the last row of the page before";
             return Err(Error::invalid(message));
         }
         let (Some(column), Some(value)) = (columns.get(fixed), after.get(fixed)) else {
@@ -81,7 +82,13 @@ impl<'a> Segment<'a> {
             (false, false) => Ordering::Equal,
             // An empty range has nothing behind anything.
             (true, true) => Ordering::Greater,
-            (below, _) => if below == rising { Ordering::Less } else { Ordering::Greater },
+            (below, _) => {
+                if below == rising {
+                    Ordering::Less
+                } else {
+                    Ordering::Greater
+                }
+            }
         }
     }
 }

@@ -28,7 +28,8 @@ impl Owners<'_> {
     }
 
     fn replica(&self, token: i64) -> Option<(&Arc<Node>, Shard)> {
-        let strategy = self.cluster.get_keyspace(self.keyspace).map_or(&Strategy::LocalStrategy, |found| &found.strategy);
+        let strategy =
+            self.cluster.get_keyspace(self.keyspace).map_or(&Strategy::LocalStrategy, |found| &found.strategy);
         let table = CqlTable::borrowed(self.keyspace, self.table);
         let replicas = self.cluster.replica_locator().replicas_for_token(Token::new(token), strategy, None, &table);
         replicas.into_iter().next()

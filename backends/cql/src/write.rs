@@ -17,7 +17,12 @@ use crate::part::{Part, check_expiry, parts, seconds, sort_cells};
 use crate::request::{Call, Shared};
 use crate::statement::{ColumnSet, Kept, Shape, Statement};
 
-pub(crate) async fn apply(shared: Arc<Shared>, table: Arc<TableSpec>, mut mutation: Mutation, call: Call) -> Result<Response> {
+pub(crate) async fn apply(
+    shared: Arc<Shared>,
+    table: Arc<TableSpec>,
+    mut mutation: Mutation,
+    call: Call,
+) -> Result<Response> {
     Shared::check(&table)?;
     shared.check_expiry(&table, &mutation)?;
     sort_cells(&mut mutation.cells);
@@ -112,7 +117,9 @@ fn conditional_shape(mutation: &Mutation, condition: &Condition, ttl: bool) -> R
     let columns: ColumnSet = mutation.cells.iter().map(|cell| cell.column).collect();
     match condition {
         Condition::RowAbsent => Ok(Shape::PutIfAbsent { columns, ttl }),
-        _ if mutation.cells.is_empty() => Err(Error::invalid("a put on the condition of a column needs a column to put")),
+        _ if mutation.cells.is_empty() => {
+            Err(Error::invalid("a put on the condition of a column needs a column to put"))
+        }
         Condition::ColumnAbsent(column) => Ok(Shape::PutIfColumnAbsent { columns, ttl, column: *column }),
         Condition::ColumnEquals(column, _) => Ok(Shape::PutIfEqual { columns, ttl, column: *column }),
     }

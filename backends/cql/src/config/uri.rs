@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use peristyle_core::{Error, Result};
 use percent_encoding::percent_decode_str;
+use peristyle_core::{Error, Result};
 use serde::{Deserialize, Deserializer};
 
 use super::{BatchGrouping, Compression, CqlConfig, DEFAULT_PORT, PoolPer, Secret, TlsVerify};

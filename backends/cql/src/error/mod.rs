@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use peristyle_core::{Error, ErrorKind, Outcome, Retry, TimeoutPhase};
 use scylla::errors::{
-    BadQuery, ConnectionError, ConnectionPoolError, ConnectionSetupRequestError, ConnectionSetupRequestErrorKind, DbError,
-    ExecutionError, MetadataError, NewSessionError, PrepareError, RequestAttemptError, SchemaAgreementError,
+    BadQuery, ConnectionError, ConnectionPoolError, ConnectionSetupRequestError, ConnectionSetupRequestErrorKind,
+    DbError, ExecutionError, MetadataError, NewSessionError, PrepareError, RequestAttemptError, SchemaAgreementError,
 };
 
 /// Server error codes that the driver has no name for.
@@ -150,10 +150,9 @@ fn attempt(error: &RequestAttemptError) -> Error {
             let message = "every stream of the connection is taken: send less at once, or raise pool";
             not_applied(ErrorKind::Overloaded, message)
         }
-        RequestAttemptError::BrokenConnectionError(error) => Error::new(
-            ErrorKind::ConnectionLost,
-            format!("{}; check that the node is up", line(error)),
-        ),
+        RequestAttemptError::BrokenConnectionError(error) => {
+            Error::new(ErrorKind::ConnectionLost, format!("{}; check that the node is up", line(error)))
+        }
         RequestAttemptError::RepreparedIdChanged { .. } => {
             not_applied(ErrorKind::SchemaMismatch, "the table changed while the statement was prepared")
                 .with_retry(Retry::Later)
@@ -186,14 +185,17 @@ fn server(error: &DbError, reason: &str) -> Error {
         }
         DbError::Invalid => invalid(reason),
         DbError::AlreadyExists { keyspace, table } => {
-            let what = if table.is_empty() { format!("keyspace {keyspace}") } else { format!("table {keyspace}.{table}") };
+            let what =
+                if table.is_empty() { format!("keyspace {keyspace}") } else { format!("table {keyspace}.{table}") };
             not_applied(ErrorKind::AlreadyExists, &format!("{what} exists already"))
         }
         DbError::AuthenticationError => not_applied(ErrorKind::Unauthenticated, reason),
         DbError::Unauthorized => not_applied(ErrorKind::PermissionDenied, reason),
         DbError::Unavailable { consistency, required, alive } => not_applied(
             ErrorKind::Unavailable,
-            &format!("{consistency} needs {required} replicas and {alive} are alive: check the nodes, the replication, or lower the consistency"),
+            &format!(
+                "{consistency} needs {required} replicas and {alive} are alive: check the nodes, the replication, or lower the consistency"
+            ),
         ),
         DbError::IsBootstrapping => not_applied(ErrorKind::Unavailable, "the node is still starting"),
         DbError::Overloaded => Error::new(ErrorKind::Overloaded, reason),
@@ -203,7 +205,8 @@ fn server(error: &DbError, reason: &str) -> Error {
         }
         DbError::ReadTimeout { consistency, received, required, .. }
         | DbError::WriteTimeout { consistency, received, required, .. } => {
-            let message = format!("{received} of {required} replicas answered the coordinator in time for {consistency}");
+            let message =
+                format!("{received} of {required} replicas answered the coordinator in time for {consistency}");
             Error::new(ErrorKind::Timeout(TimeoutPhase::Attempt), message)
         }
         DbError::ReadFailure { .. } | DbError::WriteFailure { .. } | DbError::TruncateError => unknown(reason),
@@ -219,7 +222,7 @@ fn server(error: &DbError, reason: &str) -> Error {
 fn invalid(reason: &str) -> Error {
     let lower = reason.to_lowercase();
     let has = |phrases: &[&str]| phrases.iter().any(|phrase| lower.contains(phrase));
-    if has(&["keyspace"]) && has(&["does not exist"]) {
+    if has(&["keyspace"]) && has(&["does not exist", "doesn't exist"]) {
         let message = format!("{reason}: create it (create_namespace, or --create), or check its name");
         return not_applied(ErrorKind::NotFound, &message);
     }

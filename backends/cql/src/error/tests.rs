@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use peristyle_core::ErrorKind::{
-    AlreadyExists, Internal, InvalidArgument, NotFound, Overloaded, PermissionDenied, SchemaMismatch, Throttled, TooLarge,
-    Unauthenticated, Unavailable,
+    AlreadyExists, Internal, InvalidArgument, NotFound, Overloaded, PermissionDenied, SchemaMismatch, Throttled,
+    TooLarge, Unauthenticated, Unavailable,
 };
 use scylla::errors::{OperationType, WriteType};
 use scylla::statement::Consistency;
@@ -83,7 +83,7 @@ fn every_error_of_a_server_has_its_kind_outcome_and_retry() {
 fn an_invalid_request_is_told_apart_by_its_text() {
     let table = [
         ("keyspace nope does not exist", NotFound, "create_namespace"),
-        ("Keyspace 'nope' does not exist", NotFound, "create_namespace"),
+        ("Keyspace 'nope' doesn't exist", NotFound, "create_namespace"),
         ("table nope does not exist", NotFound, "create_table"),
         ("unconfigured table nope", NotFound, "create_table"),
         ("Undefined column name m in table k.t", SchemaMismatch, "differs"),
@@ -118,10 +118,7 @@ fn every_error_of_the_driver_has_its_kind_outcome_and_retry() {
         (ConnectionPoolError::NodeDisabledByHostFilter.into(), (Unavailable, NOT, LATER)),
         (ExecutionError::RequestTimeout(Duration::from_secs(1)), (TIMEOUT, UNKNOWN, LATER)),
         (SchemaAgreementError::Timeout(Duration::from_secs(1)).into(), (TIMEOUT, UNKNOWN, LATER)),
-        (
-            MetadataError::ConnectionPoolError(ConnectionPoolError::Initializing).into(),
-            (Unavailable, UNKNOWN, LATER),
-        ),
+        (MetadataError::ConnectionPoolError(ConnectionPoolError::Initializing).into(), (Unavailable, UNKNOWN, LATER)),
         (RequestAttemptError::UnableToAllocStreamId.into(), (Overloaded, NOT, LATER)),
         (RequestAttemptError::RepreparedIdMissingInBatch.into(), (Internal, NOT, LATER)),
         (RequestAttemptError::NonfinishedPagingState.into(), (ErrorKind::Corrupt, UNKNOWN, NEVER)),

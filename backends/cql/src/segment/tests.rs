@@ -40,9 +40,12 @@ fn model(orders: &[Order], reverse: bool) -> Vec<Vec<Value>> {
     rows.sort_by(|a, b| {
         let mut columns = a.iter().zip(b).zip(orders);
         let first = columns.find(|((a, b), _)| a != b);
-        let order = first.map_or(Ordering::Equal, |((a, b), order)| {
-            if *order == Order::Descending { b.cmp(a) } else { a.cmp(b) }
-        });
+        let order = first.map_or(
+            Ordering::Equal,
+            |((a, b), order)| {
+                if *order == Order::Descending { b.cmp(a) } else { a.cmp(b) }
+            },
+        );
         if reverse { order.reverse() } else { order }
     });
     rows.iter().map(|row| values(row)).collect()

@@ -28,7 +28,8 @@ pub(crate) fn cql(shape: &Shape, keyspace: &str, spec: &TableSpec) -> String {
         Shape::DeleteRow => format!("DELETE FROM {table}{at} WHERE {key}"),
         Shape::DeletePartition => format!("DELETE FROM {table}{at} WHERE {}", equals(spec.partition_key())),
         Shape::Increment { columns } => {
-            let set: Vec<_> = chosen(columns, spec).map(|column| format!("\"{0}\" = \"{0}\" + ?", column.name)).collect();
+            let set: Vec<_> =
+                chosen(columns, spec).map(|column| format!("\"{0}\" = \"{0}\" + ?", column.name)).collect();
             format!("UPDATE {table} SET {} WHERE {key}", set.join(", "))
         }
         Shape::PutIfAbsent { columns, ttl } => {
@@ -60,14 +61,7 @@ pub(crate) fn cql(shape: &Shape, keyspace: &str, spec: &TableSpec) -> String {
     }
 }
 
-fn conditional(
-    table: &str,
-    columns: &ColumnSet,
-    ttl: bool,
-    column: usize,
-    expected: &str,
-    spec: &TableSpec,
-) -> String {
+fn conditional(table: &str, columns: &ColumnSet, ttl: bool, column: usize, expected: &str, spec: &TableSpec) -> String {
     let ttl = if ttl { " USING TTL ?" } else { "" };
     let key = equals(spec.primary_key());
     let condition = assignments(&std::iter::once(column).collect(), spec, expected);
@@ -208,15 +202,13 @@ mod tests {
             &format!("DELETE \"v\" FROM \"Ks\".\"T\" USING TIMESTAMP ? WHERE {KEY}"),
         );
         check(&Shape::DeleteRow, &format!("DELETE FROM \"Ks\".\"T\" USING TIMESTAMP ? WHERE {KEY}"));
-        check(
-            &Shape::DeletePartition,
-            "DELETE FROM \"Ks\".\"T\" USING TIMESTAMP ? WHERE \"p\" = ? AND \"q\" = ?",
-        );
+        check(&Shape::DeletePartition, "DELETE FROM \"Ks\".\"T\" USING TIMESTAMP ? WHERE \"p\" = ? AND \"q\" = ?");
     }
 
     #[test]
     fn counters_and_conditions_have_no_timestamp() {
-        let counters = TableSpec::builder("n").partition("id", Type::I64).column("hits", Type::Counter).build().unwrap();
+        let counters =
+            TableSpec::builder("n").partition("id", Type::I64).column("hits", Type::Counter).build().unwrap();
         let text = |shape| cql(&shape, "ks", &counters);
         assert_eq!(
             text(Shape::Increment { columns: set(&[1]) }),
@@ -276,10 +268,7 @@ mod tests {
             &scan(ScanStart::AfterToken, true),
             &format!("{head} WHERE token(\"p\", \"q\") > ? AND token(\"p\", \"q\") <= ? LIMIT ?"),
         );
-        check(
-            &scan(ScanStart::AfterKey, false),
-            &format!("{head} WHERE token(\"p\", \"q\") > token(?, ?) LIMIT ?"),
-        );
+        check(&scan(ScanStart::AfterKey, false), &format!("{head} WHERE token(\"p\", \"q\") > token(?, ?) LIMIT ?"));
         check(
             &Shape::SameToken,
             "SELECT DISTINCT \"p\", \"q\" FROM \"Ks\".\"T\" WHERE token(\"p\", \"q\") = token(?, ?)",
