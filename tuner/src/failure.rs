@@ -44,6 +44,11 @@ impl Failure {
         Self { message: format!("can't write {}: {error}", path.display()), exit: Exit::Failed }
     }
 
+    /// The budget ended before there was anything to measure.
+    pub(crate) fn too_late(done: &str) -> Self {
+        Self { message: format!("the budget ended when {done}; raise --budget"), exit: Exit::BudgetExhausted }
+    }
+
     /// The run was ended by Ctrl-C before it measured anything.
     pub(crate) fn interrupted() -> Self {
         Self { message: "interrupted before anything was measured".into(), exit: Exit::Interrupted }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use peristyle::request::Write;
@@ -23,15 +23,18 @@ use crate::workload::Workload;
 /// How a temporary engine is filled before a sweep.
 const FILLERS: u32 = 16;
 const FILL_BATCH: u64 = 100;
+/// A load ends when it is done.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 /// Loads a workload's rows and says how that went.
 pub(crate) fn run(plan: &LoadPlan) -> Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let console = Console::new(false);
-    let target = LiveTarget::open(&plan.target, &plan.workload, plan.point, &interrupt)?;
+    let deadline = Instant::now() + FOR_EVER;
+    let target = LiveTarget::open(&plan.target, &plan.workload, plan.point, &interrupt, deadline)?;
     target.prepare(plan.create)?;
     let begun = Instant::now();
-    let job = Job { workload: Arc::clone(&plan.workload), rows: plan.rows, batch: plan.point.batch.into(), interrupt };
+    let job = Job { workload: Arc::clone(&plan.workload), rows: plan.rows, batch: plan.point.batch.into(), interrupt, deadline };
     let loaded = job.run(target.session()?, plan.point.threads)?;
     let seconds = begun.elapsed().as_secs_f64();
     let speed = rate(real(loaded.rows) / seconds.max(f64::EPSILON));
@@ -45,14 +48,20 @@ pub(crate) fn run(plan: &LoadPlan) -> Result<Exit> {
 }
 
 /// Fills an engine that lives no longer than the sweep. A sweep over half of the rows would be a lie, so any failure ends it.
-pub(crate) fn fill(session: &Session, workload: &Arc<Workload>, rows: u64, interrupt: &Interrupt) -> Result<()> {
-    let job = Job { workload: Arc::clone(workload), rows, batch: FILL_BATCH, interrupt: interrupt.clone() };
+pub(crate) fn fill(session: &Session, workload: &Arc<Workload>, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
+    let (workload, rows, interrupt) = (Arc::clone(workload), workload.rows.count(), interrupt.clone());
+    let job = Job { workload, rows, batch: FILL_BATCH, interrupt, deadline };
     let loaded = job.run(session, FILLERS)?;
-    match (loaded.failed.is_empty(), interrupt.is_set()) {
-        (_, true) => Err(Failure::interrupted()),
-        (true, false) => Ok(()),
-        (false, false) => Err(Failure::input(format!("can't load the rows to read: {}", loaded.failures()))),
+    if job.interrupt.is_set() {
+        return Err(Failure::interrupted());
     }
+    if !loaded.failed.is_empty() {
+        return Err(Failure::input(format!("can't load the rows to read: {}", loaded.failures())));
+    }
+    if loaded.rows < rows {
+        return Err(Failure::too_late(&format!("{} of {rows} rows to read were loaded", loaded.rows)));
+    }
+    Ok(())
 }
 
 /// What was loaded.
@@ -93,6 +102,7 @@ struct Job {
     rows: u64,
     batch: u64,
     interrupt: Interrupt,
+    deadline: Instant,
 }
 
 impl Job {
@@ -114,7 +124,7 @@ impl Job {
     /// Writes one batch after the other until none is left.
     async fn work(self, client: Client, next: Arc<AtomicU64>, progress: ProgressBar) -> Loaded {
         let mut loaded = Loaded::default();
-        while !self.interrupt.is_set() {
+        while !self.interrupt.is_set() && Instant::now() < self.deadline {
             let from = next.fetch_add(self.batch, Ordering::Relaxed);
             if from >= self.rows {
                 break;

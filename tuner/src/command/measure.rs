@@ -21,9 +21,10 @@ pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let console = Console::new(plan.json);
     let (mut out, mut journal) = OutFolder::claim(&plan.out)?;
-    let mut target = LiveTarget::open(&plan.target, &plan.workload, plan.space.lowest(), &interrupt)?;
+    let deadline = begun + plan.budget;
+    let mut target = LiveTarget::open(&plan.target, &plan.workload, plan.space.lowest(), &interrupt, deadline)?;
     target.prepare(plan.create)?;
-    rows_to_read(plan, &target, &interrupt)?;
+    rows_to_read(plan, &target, &interrupt, deadline)?;
     for line in report::opening(plan) {
         console.line(&line);
     }
@@ -41,12 +42,12 @@ pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
 }
 
 /// A workload that reads needs rows. Where they can't have been written before, they are written now.
-fn rows_to_read(plan: &Plan, target: &LiveTarget, interrupt: &Interrupt) -> Result<()> {
+fn rows_to_read(plan: &Plan, target: &LiveTarget, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
     if !plan.workload.reads() {
         return Ok(());
     }
     if plan.target.is_temporary() {
-        return load::fill(target.session()?, &plan.workload, plan.workload.rows.count(), interrupt);
+        return load::fill(target.session()?, &plan.workload, interrupt, deadline);
     }
     if target.has_rows()? {
         return Ok(());
@@ -133,6 +134,7 @@ impl Watch<'_> {
         let trial = Trial {
             probe,
             rate: measurement.rate.map_or(0.0, |rate| rate.mean),
+            std_err: measurement.rate.map_or(0.0, |rate| rate.std_err),
             errors: measurement.failures(),
             cause: measurement.cause().map(str::to_owned),
             spent: self.begun.elapsed(),

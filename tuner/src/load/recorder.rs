@@ -102,7 +102,8 @@ impl Recorder {
         if tally.failed.is_empty()
             && let Some(histogram) = self.latencies.get_mut(operation)
         {
-            histogram.saturating_record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
+            // It grows as needed; only a latency of centuries would not fit.
+            let _ = histogram.record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
         }
         for (class, message) in tally.failed {
             self.fail(class, 1);
@@ -192,6 +193,16 @@ mod tests {
         let mut merged = Recorder::new(1, BUCKET);
         merged.merge(recorder);
         assert_eq!((merged.buckets[0].rows, merged.errors["overloaded"]), (many, many));
+    }
+
+    #[test]
+    fn latencies_keep_their_size_to_a_percent() {
+        let mut recorder = Recorder::new(1, BUCKET);
+        for latency in [1_u64, 900, 12_345_678, 40_000_000_000] {
+            recorder.record(0, millis(1), Duration::from_nanos(latency), Tally::default());
+            let longest = recorder.latencies[0].max();
+            assert!(longest.abs_diff(latency) * 100 <= latency, "{latency}: {longest}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::climb::{BASELINES, cheaper, out_of_time, so_far};
 use super::replay::{CONFIRMATIONS, Pause, Replay, Tally};
 use super::{DELTA, End, Purpose, Trial};
 use crate::space::{Axis, Point, Space};
-use crate::stats::real_len;
+use crate::stats::{Estimate, real_len};
 use crate::workload::mix;
 
 /// Windows of each finalist, and the most of them where they differ much among themselves.
@@ -22,6 +22,9 @@ const EDGE_ROUNDS: u32 = 3;
 const ATTEMPTS: u32 = 3;
 /// A change of the sentinel that is drift if noise doesn't explain it.
 const DRIFT: f64 = 0.06;
+
+/// A confidence interval wider than this, on either side, tells no points apart.
+const VAGUE: f64 = 0.15;
 
 /// The last part of a search.
 pub(crate) struct Finals<'s> {
@@ -179,6 +182,8 @@ impl Finals<'_> {
     fn answer(&self, run: &Replay<'_>, knee: Choice, peak: Choice, edge: Option<Axis>, drift: Option<f64>) -> Answer {
         let (verdict, stop_reason) = if let Some(change) = drift {
             (Verdict::Unstable, drifted(self.space.lowest(), change))
+        } else if let Some(width) = too_vague(run, &knee) {
+            (Verdict::Unstable, vague(width))
         } else if !self.complete {
             (Verdict::BudgetExhausted, out_of_time(run.position(), self.budget))
         } else if let Some(axis) = edge {
@@ -198,10 +203,7 @@ impl Finals<'_> {
 }
 
 fn add(samples: &mut Samples, point: Point, index: usize, trial: &Trial) {
-    let tally = samples.entry(point).or_default();
-    tally.rates.push(trial.rate);
-    tally.trials.push(index);
-    tally.errors += trial.errors;
+    samples.entry(point).or_default().add(index, trial);
 }
 
 fn mean(rates: &[f64]) -> f64 {
@@ -269,6 +271,20 @@ fn spread<'r>(groups: impl Iterator<Item = &'r [f64]>) -> f64 {
         pairs += real_len(rates.len().saturating_sub(1));
     }
     if pairs > 0.0 { (squares / pairs).sqrt() } else { 0.0 }
+}
+
+/// The half width of the knee's confidence interval, where it is too wide to say anything.
+fn too_vague(run: &Replay<'_>, knee: &Choice) -> Option<f64> {
+    let rates: Vec<f64> = knee.trials.iter().filter_map(|index| Some(run.trial(*index)?.rate)).collect();
+    Estimate::of_independent(&rates)?.relative_error().filter(|width| *width > VAGUE)
+}
+
+fn vague(width: f64) -> String {
+    format!(
+        "windows of the same point differ so much that its rate is known to {:.0} % only; \
+         is something else using the machine?",
+        width * 100.0
+    )
 }
 
 fn drifted(point: Point, change: f64) -> String {

@@ -38,24 +38,30 @@ impl Line {
 
     /// Measures one value after the other until there is nothing to gain that way, or a failure.
     fn walk(&self, run: &mut Replay<'_>, values: &[u32], patience: u32) -> Result<(), Pause> {
-        let mut mark = self.best(run).map_or(0.0, |best| best.1);
+        // On the way down the first clear loss is enough: what is sought there is only the cheap end of a plateau.
+        let enough = if patience == u32::MAX { 1 } else { DROPS };
+        let mut mark = self.best(run);
         let (mut flat, mut drops) = (0, 0);
         for value in values {
             let Some(rate) = run.explore(self.at(*value))? else { return Ok(()) };
-            let lost = rate < mark * (1.0 - 2.0 * DELTA);
+            let (best, best_rate) = mark.unwrap_or((*value, 0.0));
+            let doubt = self.doubt(run, best).hypot(self.doubt(run, *value));
+            let lost = rate < best_rate * (1.0 - 2.0 * DELTA) && best_rate - rate > doubt;
             drops = if lost { drops + 1 } else { 0 };
-            if rate > mark * (1.0 + DELTA) {
-                (mark, flat) = (rate, 0);
+            if rate > best_rate * (1.0 + DELTA) {
+                (mark, flat) = (Some((*value, rate)), 0);
             } else {
                 flat += 1;
             }
-            // On the way down the first clear loss is enough: what is sought there is only the cheap end of a plateau.
-            let enough = if patience == u32::MAX { 1 } else { DROPS };
             if drops == enough || flat >= patience {
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    fn doubt(&self, run: &Replay<'_>, value: u32) -> f64 {
+        run.tallies().get(&self.at(value)).map_or(0.0, super::replay::Tally::doubt)
     }
 
     fn refine(&self, run: &mut Replay<'_>) -> Result<(), Pause> {

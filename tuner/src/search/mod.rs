@@ -105,6 +105,8 @@ pub(crate) struct Trial {
     pub(crate) probe: Probe,
     /// Rows per second that succeeded.
     pub(crate) rate: f64,
+    /// The standard error of that, from within the window.
+    pub(crate) std_err: f64,
     /// Requests that failed.
     pub(crate) errors: u64,
     /// The commonest class of failure.

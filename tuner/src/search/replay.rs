@@ -25,6 +25,8 @@ pub(crate) enum Pause {
 pub(crate) struct Tally {
     /// Rows per second of each window.
     pub(crate) rates: Vec<f64>,
+    /// The largest standard error of a window.
+    pub(crate) std_err: f64,
     /// Which windows.
     pub(crate) trials: Vec<usize>,
     /// Failed requests in all windows.
@@ -34,8 +36,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, index: usize, trial: &Trial) {
+    pub(crate) fn add(&mut self, index: usize, trial: &Trial) {
         self.rates.push(trial.rate);
+        self.std_err = self.std_err.max(trial.std_err);
         self.trials.push(index);
         self.errors += trial.errors;
         if trial.cause.is_some() {
@@ -46,6 +49,11 @@ impl Tally {
     /// Whether no window had an error, and something was done.
     pub(crate) fn is_feasible(&self) -> bool {
         self.errors == 0 && self.rates.iter().any(|rate| *rate > 0.0)
+    }
+
+    /// How far the mean may be off: two standard errors.
+    pub(crate) fn doubt(&self) -> f64 {
+        2.0 * self.std_err / real_len(self.rates.len().max(1)).sqrt()
     }
 
     /// The mean over the windows.
@@ -117,6 +125,11 @@ impl<'h> Replay<'h> {
     /// What is known by point.
     pub(crate) fn tallies(&self) -> &BTreeMap<Point, Tally> {
         &self.tallies
+    }
+
+    /// A window that was measured.
+    pub(crate) fn trial(&self, index: usize) -> Option<&'h Trial> {
+        self.history.get(index)
     }
 
     /// The index of the next window.

@@ -59,6 +59,7 @@ impl Server {
         Trial {
             probe,
             rate,
+            std_err: self.noise * rate,
             errors: if fails { 7 } else { 0 },
             cause: fails.then(|| "overloaded".into()),
             spent: spent + probe.window.mul_f64(1.3),

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use peristyle::request::Replication;
-use peristyle::{Capability, Client, ErrorKind, Request};
-use peristyle::request::{Projection, Read};
+use peristyle::request::{Projection, Read, Replication};
+use peristyle::{Client, ErrorKind, Request};
 
 use super::session::{Session, within};
 use super::{Measurement, Target, TargetUri};
@@ -33,13 +32,21 @@ pub(crate) struct LiveTarget {
     /// An engine in this process, which stays open between sessions.
     engine: Option<Client>,
     fresh: Arc<Fresh>,
+    /// Nothing waits longer.
+    deadline: Instant,
     windows: u64,
 }
 
 impl LiveTarget {
-    /// Connects with the settings of a point.
-    pub(crate) fn open(uri: &TargetUri, workload: &Arc<Workload>, point: Point, interrupt: &Interrupt) -> Result<Self> {
-        let session = Session::connect(uri, point, None)?;
+    /// Connects with the settings of a point, before the deadline.
+    pub(crate) fn open(
+        uri: &TargetUri,
+        workload: &Arc<Workload>,
+        point: Point,
+        interrupt: &Interrupt,
+        deadline: Instant,
+    ) -> Result<Self> {
+        let session = Session::connect(uri, point, None, deadline - Instant::now())?;
         let engine = uri.is_in_process().then(|| session.client.clone());
         Ok(Self {
             uri: uri.clone(),
@@ -48,6 +55,7 @@ impl LiveTarget {
             session: Some(session),
             engine,
             fresh: Arc::default(),
+            deadline,
             windows: 0,
         })
     }
@@ -67,11 +75,11 @@ impl LiveTarget {
                 client.create_namespace(Replication::default()).await?;
                 client.create_table_if_absent(table).await
             };
-            within(session, SCHEMA, "create", make)
+            within(session, self.limit(SCHEMA), "create", make)
                 .map_err(|why| self.failure(&format!("can't create table {}", table.name()), &why))?;
         }
         let open = async { Ok(session.client.table(Arc::clone(table)).await.map_err(|error| (error.kind(), error.to_string()))) };
-        match within(session, REQUEST, "open", open) {
+        match within(session, self.limit(REQUEST), "open", open) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err((ErrorKind::NotFound, why))) => Err(Failure::input(self.uri.hide(&format!(
                 "table {} of workload {} is not at {}: {why}; make it with --create, or check the URI",
@@ -91,13 +99,12 @@ impl LiveTarget {
         let read = Read::GetAll { keys, columns: Projection::default() };
         let request = Request::read(Arc::clone(&self.workload.table), read);
         let look = async { session.client.call(request).await?.into_rows() };
-        let found = within(session, REQUEST, "read", look).map_err(|why| self.failure("can't read the table", &why))?;
+        let found = within(session, self.limit(REQUEST), "read", look).map_err(|why| self.failure("can't read the table", &why))?;
         Ok(found.iter().any(Option::is_some))
     }
 
-    /// Whether a table may be described by the target, so that a difference from the workload's is found.
-    pub(crate) fn knows_its_tables(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.client.capabilities().has(Capability::Introspection))
+    fn limit(&self, most: Duration) -> Duration {
+        most.min(self.deadline - Instant::now())
     }
 
     fn failure(&self, what: &str, why: &str) -> Failure {
@@ -105,14 +112,14 @@ impl LiveTarget {
     }
 
     /// Opens a session for a point, unless the last one serves it.
-    fn switch(&mut self, point: Point) -> Result<(), super::session::Refusal> {
+    fn switch(&mut self, point: Point, limit: Duration) -> Result<(), super::session::Refusal> {
         if self.session.as_ref().is_some_and(|session| session.serves(point)) {
             return Ok(());
         }
         if let Some(old) = self.session.take() {
             old.end(&self.uri);
         }
-        self.session = Some(Session::connect(&self.uri, point, self.engine.as_ref())?);
+        self.session = Some(Session::connect(&self.uri, point, self.engine.as_ref(), limit)?);
         Ok(())
     }
 }
@@ -120,7 +127,7 @@ impl LiveTarget {
 impl Target for LiveTarget {
     fn measure(&mut self, probe: &Probe, limit: Duration, watch: &dyn Fn(Live)) -> Measurement {
         let begun = Instant::now();
-        if let Err(refusal) = self.switch(probe.point) {
+        if let Err(refusal) = self.switch(probe.point, limit) {
             return Measurement::failed(refusal.class, refusal.message);
         }
         let Some(session) = &self.session else {

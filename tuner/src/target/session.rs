@@ -37,11 +37,16 @@ impl From<Refusal> for Failure {
 
 impl Session {
     /// Connects. An engine in this process is opened once: `open` is the client of an earlier session.
-    pub(crate) fn connect(uri: &TargetUri, point: Point, open: Option<&Client>) -> Result<Self, Refusal> {
+    pub(crate) fn connect(
+        uri: &TargetUri,
+        point: Point,
+        open: Option<&Client>,
+        limit: Duration,
+    ) -> Result<Self, Refusal> {
         let runtime = runtime(point.io_threads)?;
         let client = match open.filter(|_| uri.is_in_process()) {
             Some(client) => client.clone(),
-            None => runtime.block_on(connect(uri, point.pool))?,
+            None => runtime.block_on(connect(uri, point.pool, limit.min(CONNECT)))?,
         };
         Ok(Self { runtime, client, io_threads: point.io_threads, pool: point.pool })
     }
@@ -67,9 +72,9 @@ fn runtime(io_threads: u32) -> Result<Runtime, Refusal> {
     runtime.map_err(|error| Refusal { class: "client_threads", message: format!("can't start {io_threads} io threads: {error}") })
 }
 
-async fn connect(uri: &TargetUri, pool: u32) -> Result<Client, Refusal> {
+async fn connect(uri: &TargetUri, pool: u32, limit: Duration) -> Result<Client, Refusal> {
     let text = uri.with_pool(pool);
-    match tokio::time::timeout(CONNECT, peristyle::connect(&text)).await {
+    match tokio::time::timeout(limit, peristyle::connect(&text)).await {
         Ok(Ok(client)) => Ok(client),
         Ok(Err(error)) => Err(Refusal {
             class: class_of(&error),
@@ -77,7 +82,7 @@ async fn connect(uri: &TargetUri, pool: u32) -> Result<Client, Refusal> {
         }),
         Err(_) => Err(Refusal {
             class: "timeout_connect",
-            message: format!("can't open {uri}: no connection within {} s; check hosts and port", CONNECT.as_secs()),
+            message: format!("can't open {uri}: no connection within {:.0} s; check hosts and port", limit.as_secs_f64()),
         }),
     }
 }
