@@ -10,18 +10,20 @@ use crate::Error;
 /// Nodes of a ring have neighbouring addresses; blocks of this size never overlap.
 pub(crate) const BLOCK: u8 = 15;
 
-/// The ports a node listens on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ports {
-    pub(crate) cql: u16,
-    pub(crate) storage: u16,
+/// The address asked for, if it is a loopback one, or a free one.
+pub(crate) fn choose(asked: Option<Ipv4Addr>, ports: &[u16]) -> Result<Ipv4Addr, Error> {
+    match asked {
+        Some(address) if address.is_loopback() => Ok(address),
+        Some(other) => Err(Error::Setting(format!("{other} is not in 127.0.0.0/8"))),
+        None => allocate(1, ports),
+    }
 }
 
 /// The first of `count` neighbouring addresses on which the ports are free.
 ///
 /// They are chosen by a hash of the process and a counter among four million blocks, so two runs
 /// meet on one only by a rare chance, and then the check tells.
-pub(crate) fn allocate(count: u8, ports: Ports) -> Result<Ipv4Addr, Error> {
+pub(crate) fn allocate(count: u8, ports: &[u16]) -> Result<Ipv4Addr, Error> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     for _ in 0..100 {
         let first = block(process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -47,8 +49,8 @@ pub(crate) fn neighbours(first: Ipv4Addr, count: u8) -> impl Iterator<Item = Ipv
 }
 
 /// Checks that nobody listens on the ports of an address.
-pub(crate) fn check_free(address: Ipv4Addr, ports: Ports) -> Result<(), Error> {
-    for port in [ports.cql, ports.storage] {
+pub(crate) fn check_free(address: Ipv4Addr, ports: &[u16]) -> Result<(), Error> {
+    for &port in ports {
         let socket = SocketAddr::new(IpAddr::V4(address), port);
         TcpListener::bind(socket).map_err(|error| {
             Error::Setting(format!(
@@ -77,8 +79,14 @@ mod tests {
     #[test]
     fn an_address_in_use_is_refused_by_name() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let ports = Ports { cql: taken.local_addr().unwrap().port(), storage: 7000 };
-        let error = check_free(Ipv4Addr::LOCALHOST, ports).unwrap_err();
-        assert!(error.to_string().contains(&format!("127.0.0.1:{}", ports.cql)));
+        let port = taken.local_addr().unwrap().port();
+        let error = check_free(Ipv4Addr::LOCALHOST, &[port]).unwrap_err();
+        assert!(error.to_string().contains(&format!("127.0.0.1:{port}")));
+    }
+
+    #[test]
+    fn an_address_off_loopback_is_refused() {
+        let error = choose(Some(Ipv4Addr::new(10, 0, 0, 1)), &[]).unwrap_err();
+        assert_eq!(error.to_string(), "10.0.0.1 is not in 127.0.0.0/8");
     }
 }

@@ -7,8 +7,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use crate::cassandra::Cassandra;
-use crate::fetch::{Installation, jar_files};
+use crate::installation::Installation;
 use crate::java::Java;
 use crate::{Error, cache};
 
@@ -26,47 +25,51 @@ impl Archive {
     }
 }
 
-/// The archive for these jars and this Java, if it was made.
-pub(crate) fn existing(jars: &Path, java: &Java) -> Result<Option<Archive>, Error> {
-    let path = path(jars, java)?;
+/// What a JVM is told so that it records the classes it loads into this file at its end.
+pub(crate) fn recording(target: &Path) -> [String; 3] {
+    let target = format!("-XX:ArchiveClassesAtExit={}", target.display());
+    [target, "-Xlog:cds=error".into(), "-Xlog:cds+dynamic=error".into()]
+}
+
+/// The archive for these classes and this Java, if it was made.
+pub(crate) fn existing(bare: &Installation, java: &Java) -> Result<Option<Archive>, Error> {
+    let path = path(bare, java)?;
     Ok(fs::metadata(&path).ok().map(|file| Archive { path, bytes: file.len() }))
 }
 
-/// Makes the archive by starting and stopping a node that records what it loads. A start without
+/// Makes the archive by starting and stopping a server that records what it loads. A start without
 /// one works too, so a failure here is told and remembered, not returned.
-pub(crate) fn make(bare: &Installation, java: &Java) -> Result<(), Error> {
-    let path = path(bare.jars(), java)?;
+pub(crate) fn make(
+    bare: &Installation,
+    java: &Java,
+    record: fn(&Installation, &Path) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let path = path(bare, java)?;
     remove_others(bare.jars())?;
     let partial = path.with_extension("partial");
-    if let Err(error) = record(bare, &partial) {
+    if let Err(error) = record(bare, &partial).and_then(|()| check(&partial)) {
         eprintln!("no class-data archive, starts will be slower: {error}");
         return cache::write(&path, "");
     }
     fs::rename(&partial, &path).map_err(Error::io(format!("moving to {}", path.display())))
 }
 
-fn record(bare: &Installation, target: &Path) -> Result<(), Error> {
-    let mut node = Cassandra::builder()
-        .jvm_option(format!("-XX:ArchiveClassesAtExit={}", target.display()))
-        .jvm_option("-Xlog:cds=error")
-        .jvm_option("-Xlog:cds+dynamic=error")
-        .start_from(bare)?;
-    node.stop()?;
-    let recorded = fs::metadata(target).map_err(Error::io("the JVM wrote no archive"))?;
+fn check(recorded: &Path) -> Result<(), Error> {
+    let recorded = fs::metadata(recorded).map_err(Error::io("the JVM wrote no archive"))?;
     if recorded.len() == 0 {
         return Err(Error::Setting("the JVM wrote an empty archive".into()));
     }
     Ok(())
 }
 
-fn path(jars: &Path, java: &Java) -> Result<PathBuf, Error> {
+fn path(bare: &Installation, java: &Java) -> Result<PathBuf, Error> {
     let mut digest = DefaultHasher::new();
     java.version.hash(&mut digest);
-    for jar in jar_files(jars).unwrap_or_default() {
+    for jar in bare.classes().unwrap_or_default() {
         let file = fs::metadata(&jar).map_err(Error::io(format!("reading {}", jar.display())))?;
         (&jar, file.modified().ok(), file.len()).hash(&mut digest);
     }
-    Ok(jars.with_file_name(format!("classes-{:016x}.jsa", digest.finish())))
+    Ok(bare.jars().with_file_name(format!("classes-{:016x}.jsa", digest.finish())))
 }
 
 fn remove_others(jars: &Path) -> Result<(), Error> {
@@ -90,23 +93,22 @@ mod tests {
     #[test]
     fn a_jar_touched_since_asks_for_a_new_archive() {
         let folder = tempfile::tempdir().unwrap();
-        let jars = folder.path().join("jars");
-        fs::create_dir(&jars).unwrap();
-        let jar = fs::File::create(jars.join("a.jar")).unwrap();
+        let bare = Installation::with_jar(folder.path(), "a.jar");
         let java = Java { program: "java".into(), version: "17".into(), release: 17 };
-        fs::write(path(&jars, &java).unwrap(), "image").unwrap();
-        assert!(existing(&jars, &java).unwrap().unwrap().usable().is_some());
+        fs::write(path(&bare, &java).unwrap(), "image").unwrap();
+        assert!(existing(&bare, &java).unwrap().unwrap().usable().is_some());
 
+        let jar = fs::File::options().write(true).open(bare.jars().join("a.jar")).unwrap();
         jar.set_modified(SystemTime::now() + Duration::from_secs(5)).unwrap();
-        assert!(existing(&jars, &java).unwrap().is_none());
+        assert!(existing(&bare, &java).unwrap().is_none());
     }
 
     #[test]
     fn another_java_asks_for_a_new_archive() {
         let folder = tempfile::tempdir().unwrap();
         let java = |version: &str| Java { program: "java".into(), version: version.into(), release: 17 };
-        let jars = folder.path().join("jars");
-        assert_ne!(path(&jars, &java("17")).unwrap(), path(&jars, &java("11")).unwrap());
+        let bare = Installation::with_jar(folder.path(), "a.jar");
+        assert_ne!(path(&bare, &java("17")).unwrap(), path(&bare, &java("11")).unwrap());
     }
 
     #[test]

@@ -14,8 +14,10 @@ pub enum Error {
         install: &'static str,
     },
     /// Maven could not fetch the server.
-    #[error("fetching Cassandra failed {attempts} times: {reason}; check the way to Maven Central")]
+    #[error("fetching {product} failed {attempts} times: {reason}; check the way to Maven Central")]
     Fetch {
+        /// What was to be fetched.
+        product: &'static str,
         /// How often it was tried.
         attempts: u32,
         /// Maven's last error line.
@@ -31,9 +33,11 @@ pub enum Error {
     },
     /// The server did not come up, or ended by itself; its log's tail was printed to standard
     /// error.
-    #[error("cassandra at {address} failed: {reason}; see the log lines above")]
+    #[error("{server} at {address} failed: {reason}; see the log lines above")]
     Server {
-        /// The CQL address it was to serve.
+        /// What kind of server it is.
+        server: &'static str,
+        /// The address it was to serve.
         address: SocketAddr,
         /// How it failed.
         reason: String,
@@ -53,6 +57,14 @@ pub enum Error {
         code: u32,
         /// The server's words.
         message: String,
+    },
+    /// HBase did not carry out a command.
+    #[error("hbase refused `{command}`: {reason}")]
+    Command {
+        /// The command and its arguments.
+        command: String,
+        /// HBase's words.
+        reason: String,
     },
     /// The server sent something that is not CQL v4.
     #[error("{address} broke the protocol: {message}")]

@@ -1,4 +1,4 @@
-//! Finding a Java that Cassandra 5.0 runs on.
+//! Finding a Java that the servers run on, and the development kit that compiles for it.
 
 use std::env;
 use std::fs;
@@ -8,12 +8,16 @@ use std::sync::OnceLock;
 
 use crate::Error;
 
-/// Cassandra 5.0 supports 11 and 17, and runs on 21. From 24 on, Java lacks the security manager
-/// that it needs.
+/// Cassandra 5.0 and HBase 2.6 support 11 and 17, and run on 21. From 24 on, Java lacks the security
+/// manager that both need.
 const FITTING: [u32; 3] = [11, 17, 21];
+/// What launchers are compiled for: the first of those above.
+pub(crate) const OLDEST: &str = "11";
+/// The first release that can compile for that one.
+const OLDEST_COMPILER: u32 = 11;
 /// From this release on, the security manager has to be allowed; 11 does not know the option.
 const MANAGER_FORBIDDEN: u32 = 18;
-const PACKAGE: &str = "openjdk-17-jre-headless";
+const PACKAGE: &str = "openjdk-17-jdk-headless";
 
 /// A Java runtime.
 #[derive(Clone, Debug)]
@@ -32,26 +36,58 @@ impl Java {
         if let Some(java) = FOUND.get() {
             return Ok(java);
         }
-        let java = first_fitting(candidates())?;
+        let java = first_fitting(folders().iter().map(|folder| folder.join("java")))?;
         Ok(FOUND.get_or_init(|| java))
     }
 
-    /// What this release needs to be told before it runs Cassandra.
+    /// What this release needs to be told before it runs a server.
     pub(crate) fn arguments(&self) -> &'static [&'static str] {
         if self.release < MANAGER_FORBIDDEN { &[] } else { &["-Djava.security.manager=allow"] }
     }
 }
 
-fn candidates() -> Vec<PathBuf> {
-    let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin/java"));
+/// The programs of a Java development kit.
+#[derive(Clone, Debug)]
+pub(crate) struct Kit {
+    folder: PathBuf,
+}
+
+impl Kit {
+    /// The first kit, new enough, of `$JAVA_HOME`, the `PATH` and `/usr/lib/jvm`.
+    pub(crate) fn find() -> Result<Kit, Error> {
+        let kits = folders().into_iter().map(|folder| Kit { folder });
+        let problem = || "javac was not found, which compiles HBase's launcher".to_owned();
+        let mut fitting = kits.filter(Kit::fits);
+        fitting.next().ok_or_else(|| Error::Tool { problem: problem(), install: PACKAGE })
+    }
+
+    pub(crate) fn javac(&self) -> PathBuf {
+        self.folder.join("javac")
+    }
+
+    pub(crate) fn jar(&self) -> PathBuf {
+        self.folder.join("jar")
+    }
+
+    fn fits(&self) -> bool {
+        let version = Command::new(self.javac()).arg("-version").stdin(Stdio::null()).output();
+        let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let release = version.ok().and_then(|text| leading_number(text.strip_prefix("javac ")?));
+        release.is_some_and(|release| release >= OLDEST_COMPILER) && self.jar().is_file()
+    }
+}
+
+/// Where Java's programs may be, in the order of preference.
+fn folders() -> Vec<PathBuf> {
+    let home = env::var_os("JAVA_HOME").map(|home| Path::new(&home).join("bin"));
     let mut found: Vec<PathBuf> = home.into_iter().collect();
-    found.push("java".into());
+    found.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let installed = fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten();
-    found.extend(installed.map(|entry| entry.path().join("bin/java")));
+    found.extend(installed.map(|entry| entry.path().join("bin")));
     found
 }
 
-fn first_fitting(candidates: Vec<PathBuf>) -> Result<Java, Error> {
+fn first_fitting(candidates: impl IntoIterator<Item = PathBuf>) -> Result<Java, Error> {
     let mut unfit = None;
     for program in candidates {
         let Some(version) = version_of(&program) else {
@@ -66,7 +102,7 @@ fn first_fitting(candidates: Vec<PathBuf>) -> Result<Java, Error> {
     }
     let problem = unfit.map_or_else(
         || "java was not found".to_owned(),
-        |found| format!("Cassandra 5.0 runs on Java 11, 17 or 21, and here is {found}"),
+        |found| format!("the servers run on Java 11, 17 or 21, and here is {found}"),
     );
     Err(Error::Tool { problem, install: PACKAGE })
 }
@@ -79,7 +115,11 @@ fn version_of(program: &Path) -> Option<String> {
 /// The release in `openjdk version "17.0.15" 2025-04-15`.
 fn major(version: &str) -> Option<u32> {
     let quoted = version.split('"').nth(1)?;
-    let digits = quoted.split(|c: char| !c.is_ascii_digit()).next()?;
+    leading_number(quoted)
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
     digits.parse().ok()
 }
 
@@ -104,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_machine_without_java_is_told_what_to_install() {
-        let error = first_fitting(vec!["/nonexistent/java".into()]).unwrap_err();
-        assert_eq!(error.to_string(), "java was not found; install openjdk-17-jre-headless");
+        let error = first_fitting(["/nonexistent/java".into()]).unwrap_err();
+        assert_eq!(error.to_string(), "java was not found; install openjdk-17-jdk-headless");
     }
 }

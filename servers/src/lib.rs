@@ -1,9 +1,10 @@
 //! Real servers for tests and benches, on loopback, with nothing to install but Java and Maven.
 //!
-//! [`Cassandra`] is one node of Apache Cassandra 5.0.6 and [`Ring`] several; both are fetched from
-//! Maven Central at first use ([`fetch`], about 66 MB) into a cache folder outside the repository:
-//! `$PERISTYLE_SERVERS`, or `$XDG_CACHE_HOME/peristyle/servers`, or `~/.cache/peristyle/servers`.
-//! The first use also makes a class-data archive, with which later starts take 2 to 3 s.
+//! [`Cassandra`] is one node of Apache Cassandra 5.0.6 and [`Ring`] several; [`HBase`] is Apache
+//! HBase 2.6.1 with its Thrift gateways. They are fetched from Maven Central at first use (66 and
+//! 84 MB) into a cache folder outside the repository: `$PERISTYLE_SERVERS`, or
+//! `$XDG_CACHE_HOME/peristyle/servers`, or `~/.cache/peristyle/servers`. The first use also makes a
+//! class-data archive, with which later starts take 2 to 4 s.
 //!
 //! ```no_run
 //! use peristyle_servers::Cassandra;
@@ -22,32 +23,32 @@
 //! Everything blocks; no runtime is needed.
 //!
 //! # What is left behind
-//! Nothing. A node dies with its value, with the process that started it (even when that is killed
+//! Nothing. A server dies with its value, with the process that started it (even when that is killed
 //! with SIGKILL: the kernel's parent-death signal, set through `setpriv`), and its folder goes too.
 //! What a killed process could not remove, the next start removes.
 //!
 //! # Platform
-//! Linux, with Java 11, 17 or 21, Maven, and `setpriv` of util-linux. Each node has an address of its
-//! own in `127.0.0.0/8`, so any number of test runs share a machine.
+//! Linux, with a development kit of Java 11, 17 or 21 (Cassandra needs the runtime only), Maven, and
+//! `setpriv` of util-linux. Each server has an address of its own in `127.0.0.0/8`, so any number of
+//! test runs share a machine.
 
 mod address;
 mod cache;
 mod cassandra;
 mod cds;
-mod certificates;
-mod config;
-mod cql;
+mod daemon;
 mod error;
-mod fetch;
+mod hbase;
+mod installation;
 mod java;
+mod jvm;
+mod launcher;
+mod maven;
 mod process;
-mod ring;
 mod run_folder;
 
 pub use cache::folder as cache_folder;
-pub use cassandra::{Cassandra, CassandraBuilder};
-pub use certificates::Certificates;
-pub use cql::{Client, Login, Row};
+pub use cassandra::{CASSANDRA_VERSION, Cassandra, CassandraBuilder, Certificates, Client, Login, Ring, Row};
 pub use error::Error;
-pub use fetch::{CASSANDRA_VERSION, Installation, fetch};
-pub use ring::Ring;
+pub use hbase::{Gateway, HBASE_VERSION, HBase, HBaseBuilder, Region};
+pub use installation::Installation;

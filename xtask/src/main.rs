@@ -13,6 +13,7 @@ mod suite;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use peristyle_servers::{Cassandra, HBase};
 
 use crate::serve::Serve;
 use crate::step::Step;
@@ -54,7 +55,9 @@ fn main() -> ExitCode {
 }
 
 fn fetch() -> Result<(), String> {
-    let installation = peristyle_servers::fetch().map_err(|error| error.to_string())?;
-    println!("{}", installation.jars().display());
+    for fetch in [Cassandra::fetch, HBase::fetch] {
+        let installation = fetch().map_err(|error| error.to_string())?;
+        println!("{}", installation.jars().display());
+    }
     Ok(())
 }

@@ -3,10 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::{Cassandra, CassandraBuilder};
 use crate::Error;
 use crate::address::{self, BLOCK};
-use crate::cassandra::{Cassandra, CassandraBuilder};
-use crate::fetch::fetch;
 
 const FORM_LIMIT: Duration = Duration::from_secs(90);
 
@@ -36,8 +35,8 @@ impl Ring {
         if count == 0 || count > BLOCK {
             return Err(Error::Setting(format!("a ring has 1 to {BLOCK} nodes, not {count}")));
         }
-        let installation = fetch()?;
-        let first = address::allocate(count, template.ports())?;
+        let installation = Cassandra::fetch()?;
+        let first = address::allocate(count, &template.ports().all())?;
         let mut nodes = Vec::with_capacity(places.len());
         for (address, (center, rack)) in address::neighbours(first, count).zip(places) {
             let mut node = template.clone().address(address).place(center, rack).seed(first);

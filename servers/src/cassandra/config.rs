@@ -5,16 +5,28 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use crate::address::Ports;
-use crate::certificates::Certificates;
+use super::certificates::Certificates;
+use crate::jvm::Jvm;
 use crate::{Error, cache};
+
+/// The ports a node listens on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ports {
+    pub(crate) cql: u16,
+    pub(crate) storage: u16,
+}
+
+impl Ports {
+    pub(crate) fn all(self) -> [u16; 2] {
+        [self.cql, self.storage]
+    }
+}
 
 /// The settings of one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) ports: Ports,
-    pub(crate) heap_mib: u32,
-    pub(crate) bench: bool,
+    pub(crate) jvm: Jvm,
     pub(crate) durable: bool,
     pub(crate) password_auth: bool,
     pub(crate) tls: Tls,
@@ -22,7 +34,6 @@ pub(crate) struct Config {
     pub(crate) place: Option<(String, String)>,
     pub(crate) seed: Option<Ipv4Addr>,
     pub(crate) settings: BTreeMap<String, String>,
-    pub(crate) jvm_options: Vec<String>,
 }
 
 /// How clients connect.
@@ -37,15 +48,13 @@ impl Default for Config {
     fn default() -> Self {
         Config {
             ports: Ports { cql: 9042, storage: 7000 },
-            heap_mib: 1024,
-            bench: false,
+            jvm: Jvm::new(1024),
             durable: false,
             password_auth: false,
             tls: Tls::Off,
             place: None,
             seed: None,
             settings: BTreeMap::new(),
-            jvm_options: Vec::new(),
         }
     }
 }
@@ -69,9 +78,8 @@ impl Files {
         self.folder.join("tls")
     }
 
-    /// The log of the node's n-th start.
-    pub(crate) fn log(&self, run: u32) -> PathBuf {
-        self.folder.join(format!("start-{run}.log"))
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.folder.join("start")
     }
 
     fn yaml(&self) -> PathBuf {
@@ -156,19 +164,11 @@ impl Config {
         options + "}"
     }
 
-    /// The arguments of `java`, up to the class path.
-    pub(crate) fn jvm_arguments(&self, files: &Files, archive: Option<&Path>) -> Vec<String> {
+    /// What the JVM is told for Cassandra.
+    pub(crate) fn jvm_arguments(&self, files: &Files) -> Vec<String> {
         let mut arguments: Vec<String> = JVM.iter().map(|&argument| argument.into()).collect();
-        arguments.push(format!("-Xmx{}m", self.heap_mib));
-        if !self.bench {
-            arguments.push("-XX:TieredStopAtLevel=1".into());
-        }
         if !self.durable {
             arguments.extend(THROWAWAY.map(String::from));
-        }
-        if let Some(archive) = archive {
-            arguments.push(format!("-XX:SharedArchiveFile={}", archive.display()));
-            arguments.push("-Xshare:auto".into());
         }
         let mut file = |key: &str, path: PathBuf| {
             arguments.push(format!("-D{key}=file://{}", path.display()));
@@ -179,7 +179,6 @@ impl Config {
             file("cassandra-rackdc.properties", files.place());
         }
         arguments.push(format!("-Dcassandra.storagedir={}", files.data().display()));
-        arguments.extend(self.jvm_options.iter().cloned());
         arguments
     }
 }
@@ -209,11 +208,8 @@ const FIXED: [(&str, &str); 13] = [
 ];
 
 /// What the JVM needs for Cassandra on Java 17, and no waiting for a cluster that is not there.
-const JVM: [&str; 17] = [
-    "-Xms64m",
+const JVM: [&str; 14] = [
     "-Xss512k",
-    "-XX:+UseSerialGC",
-    "-XX:+ExitOnOutOfMemoryError",
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
     "--add-opens=java.base/java.io=ALL-UNNAMED",
@@ -272,16 +268,9 @@ mod tests {
         let files = Files::new(Path::new("/run"));
         let arguments = |durable| {
             let config = Config { durable, ..Config::default() };
-            config.jvm_arguments(&files, None).join(" ")
+            config.jvm_arguments(&files).join(" ")
         };
         assert!(arguments(false).contains("skip_sync"));
         assert!(!arguments(true).contains("skip_sync"));
-    }
-
-    #[test]
-    fn options_of_the_caller_come_last_and_win() {
-        let config = Config { jvm_options: vec!["-Xss1m".into()], ..Config::default() };
-        let arguments = config.jvm_arguments(&Files::new(Path::new("/run")), None);
-        assert_eq!(arguments.last().unwrap(), "-Xss1m");
     }
 }

@@ -1,26 +1,27 @@
-//! One node of Apache Cassandra.
+//! One node of Apache Cassandra, or several.
+
+mod certificates;
+mod config;
+mod cql;
+mod install;
+mod ring;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::address::{self, Ports};
-use crate::certificates::Certificates;
-use crate::config::{Config, Files, Tls};
-use crate::cql::{Client, Login, Row};
-use crate::fetch::{Installation, fetch};
-use crate::java::Java;
-use crate::process::{self, Process};
+use crate::daemon::Daemon;
+use crate::installation::{self, Installation};
 use crate::run_folder::RunFolder;
-use crate::{Error, cache};
+use crate::{Error, address, cache};
 
-const START_LIMIT: Duration = Duration::from_secs(90);
-const STOP_GRACE: Duration = Duration::from_secs(30);
-const LOG_TAIL: usize = 40;
+pub use certificates::Certificates;
+use config::{Config, Files, Ports, Tls};
+pub use cql::{Client, Login, Row};
+pub use install::CASSANDRA_VERSION;
+pub use ring::Ring;
+
 const SUPERUSER: Login<'static> = Login { user: "cassandra", password: "cassandra" };
 
 /// How a node is to be started; see [`Cassandra::builder`].
@@ -55,14 +56,14 @@ impl CassandraBuilder {
     /// The greatest heap in MiB. Default: 1024.
     #[must_use]
     pub fn heap_mib(mut self, heap: u32) -> Self {
-        self.config.heap_mib = heap;
+        self.config.jvm.heap_mib = heap;
         self
     }
 
     /// Compiles for throughput (C2) instead of a quick start (C1 only).
     #[must_use]
     pub fn bench(mut self) -> Self {
-        self.config.bench = true;
+        self.config.jvm.bench = true;
         self
     }
 
@@ -113,7 +114,7 @@ impl CassandraBuilder {
     /// Adds an argument of the JVM.
     #[must_use]
     pub fn jvm_option(mut self, option: impl Into<String>) -> Self {
-        self.config.jvm_options.push(option.into());
+        self.config.jvm.options.push(option.into());
         self
     }
 
@@ -121,10 +122,10 @@ impl CassandraBuilder {
     ///
     /// A node that does not come up is killed, and its log's tail is printed to standard error.
     pub fn start(self) -> Result<Cassandra, Error> {
-        self.start_from(&fetch()?)
+        self.start_from(&Cassandra::fetch()?)
     }
 
-    pub(crate) fn start_from(self, installation: &Installation) -> Result<Cassandra, Error> {
+    pub(super) fn start_from(self, installation: &Installation) -> Result<Cassandra, Error> {
         let mut node = self.prepare(installation)?;
         node.launch()?;
         node.wait_until_ready()?;
@@ -133,7 +134,7 @@ impl CassandraBuilder {
 
     /// The start's first half: everything but the process.
     pub(crate) fn prepare(self, installation: &Installation) -> Result<Cassandra, Error> {
-        let address = self.choose_address()?;
+        let address = address::choose(self.address, &self.ports().all())?;
         let folder = RunFolder::create(&cache::folder()?)?;
         let files = Files::new(folder.path());
         let certificates = match self.config.tls {
@@ -141,26 +142,16 @@ impl CassandraBuilder {
             _ => Some(Certificates::issue(&files.certificates(), IpAddr::V4(address))?),
         };
         self.config.write(&files, address, certificates.as_ref())?;
+        let served = SocketAddr::new(IpAddr::V4(address), self.config.ports.cql);
         Ok(Cassandra {
-            process: None,
+            daemon: Daemon::new("cassandra", served, files.logs()),
             address,
             config: self.config,
             installation: installation.clone(),
             certificates,
             files,
-            runs: 0,
-            launched: Instant::now(),
-            start_time: Duration::ZERO,
             _folder: folder,
         })
-    }
-
-    fn choose_address(&self) -> Result<Ipv4Addr, Error> {
-        match self.address {
-            Some(address) if address.is_loopback() => Ok(address),
-            Some(other) => Err(Error::Setting(format!("{other} is not in 127.0.0.0/8"))),
-            None => address::allocate(1, self.config.ports),
-        }
     }
 
     pub(crate) fn ports(&self) -> Ports {
@@ -177,15 +168,12 @@ impl CassandraBuilder {
 #[derive(Debug)]
 pub struct Cassandra {
     // Dropped first: the process must be gone before its folder.
-    process: Option<Process>,
+    daemon: Daemon,
     address: Ipv4Addr,
     config: Config,
     installation: Installation,
     certificates: Option<Certificates>,
     files: Files,
-    runs: u32,
-    launched: Instant,
-    start_time: Duration,
     _folder: RunFolder,
 }
 
@@ -196,9 +184,18 @@ impl Cassandra {
         CassandraBuilder::default()
     }
 
+    /// Fetches Cassandra from Maven Central (66 MB) if the cache lacks it, and makes the class-data
+    /// archive for quick starts. Without it the first start does so.
+    ///
+    /// The first call takes from ten seconds to minutes, by the network; later ones a few
+    /// milliseconds. Processes that call it at the same time wait for one another.
+    pub fn fetch() -> Result<Installation, Error> {
+        installation::fetch(&install::PRODUCT)
+    }
+
     /// Where it serves CQL.
     pub fn cql_address(&self) -> SocketAddr {
-        SocketAddr::new(IpAddr::V4(self.address), self.config.ports.cql)
+        self.daemon.address()
     }
 
     /// Its URI, `cql://ADDRESS:PORT`.
@@ -213,56 +210,43 @@ impl Cassandra {
 
     /// Its process, while it runs.
     pub fn process_id(&self) -> Option<u32> {
-        self.process.as_ref().map(Process::id)
+        self.daemon.id()
     }
 
     /// Its resident memory in bytes, while it runs.
     pub fn resident_bytes(&self) -> Option<u64> {
-        process::resident_bytes(self.process_id()?)
+        self.daemon.resident_bytes()
     }
 
     /// How long the last start took, from the launch of the process to the first answer.
     pub fn start_time(&self) -> Duration {
-        self.start_time
+        self.daemon.start_time()
     }
 
     /// The log of the last start.
     pub fn log_file(&self) -> PathBuf {
-        self.files.log(self.runs)
+        self.daemon.log_file()
     }
 
     /// A new connection, encrypted and logged in as the node demands.
     pub fn client(&self) -> Result<Client, Error> {
-        let login = self.config.password_auth.then_some(SUPERUSER);
-        match &self.certificates {
-            Some(certificates) => {
-                let present = self.config.tls == Tls::Mutual;
-                Client::connect_tls(self.cql_address(), certificates, present, login)
-            }
-            None => Client::connect(self.cql_address(), login),
-        }
+        connect(self.cql_address(), &self.config, self.certificates.as_ref())
     }
 
     /// Fails, with the log's tail on standard error, if the node has ended by itself.
     pub fn check_running(&mut self) -> Result<(), Error> {
-        match self.end_of_process()? {
-            Some(reason) => Err(self.failed(reason)),
-            None => Ok(()),
-        }
+        self.daemon.check_running()
     }
 
     /// Ends the node in order (SIGTERM), or by force after 30 s. Does nothing if it is not running.
     pub fn stop(&mut self) -> Result<(), Error> {
-        let Some(process) = self.process.take() else {
-            return Ok(());
-        };
-        process.stop(STOP_GRACE).map_err(Error::io(format!("stopping cassandra at {}", self.cql_address())))
+        self.daemon.stop()
     }
 
     /// Ends the node at once (SIGKILL), as a crash would, and waits until it is gone. Does nothing
     /// if it is not running.
     pub fn kill(&mut self) {
-        self.process = None;
+        self.daemon.kill();
     }
 
     /// Starts it again on the same address and data, killing it first if it runs.
@@ -273,67 +257,22 @@ impl Cassandra {
     }
 
     pub(crate) fn launch(&mut self) -> Result<(), Error> {
-        address::check_free(self.address, self.config.ports)?;
-        self.runs += 1;
-        let log = self.log_file();
-        let doing = || Error::io(format!("writing {}", log.display()));
-        let output = File::create(&log).map_err(doing())?;
-        let errors = output.try_clone().map_err(doing())?;
-        let java = Java::find()?;
-        let mut command = process::tethered();
-        command
-            .arg(&java.program)
-            .args(java.arguments())
-            .args(self.config.jvm_arguments(&self.files, self.installation.archive()))
-            .arg("-classpath")
-            .arg(self.installation.classpath()?)
-            .arg("org.apache.cassandra.service.CassandraDaemon")
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors);
-        self.launched = Instant::now();
-        self.process = Some(Process::spawn(command).map_err(process::no_setpriv)?);
-        Ok(())
+        address::check_free(self.address, &self.config.ports.all())?;
+        let arguments = self.config.jvm_arguments(&self.files);
+        let main_class = "org.apache.cassandra.service.CassandraDaemon";
+        self.daemon.launch(self.config.jvm.command(&self.installation, arguments, main_class)?)
     }
 
     pub(crate) fn wait_until_ready(&mut self) -> Result<(), Error> {
-        let reason = loop {
-            if let Some(reason) = self.end_of_process()? {
-                break reason;
-            }
-            let Err(unready) = self.ask() else {
-                self.start_time = self.launched.elapsed();
-                return Ok(());
-            };
-            if self.launched.elapsed() > START_LIMIT {
-                break format!("no answer after {} s ({unready})", START_LIMIT.as_secs());
-            }
-            thread::sleep(Duration::from_millis(30));
-        };
-        self.kill();
-        Err(self.failed(reason))
-    }
-
-    fn ask(&self) -> Result<(), Error> {
-        self.client()?.query("SELECT key FROM system.local").map(drop)
-    }
-
-    fn end_of_process(&mut self) -> Result<Option<String>, Error> {
-        let Some(process) = &mut self.process else {
-            return Ok(Some("it is not running".into()));
-        };
-        let ended = process.ended().map_err(Error::io("watching cassandra"))?;
-        Ok(ended.map(|status| format!("it ended with {status}")))
+        let (config, certificates) = (&self.config, self.certificates.as_ref());
+        self.daemon.wait_until_ready(|address| {
+            connect(address, config, certificates)?.query("SELECT key FROM system.local").map(drop)
+        })
     }
 
     /// An error of this node, with its log's tail printed first.
     pub(crate) fn failed(&self, reason: String) -> Error {
-        let address = self.cql_address();
-        let log = fs::read_to_string(self.log_file()).unwrap_or_default();
-        eprintln!("--- last lines of the log of cassandra at {address}");
-        eprintln!("{}", tail(&log, LOG_TAIL));
-        eprintln!("---");
-        Error::Server { address, reason }
+        self.daemon.failed(reason)
     }
 
     /// Whether the node sees `peers` other nodes, all of them up, with tokens, and with the same
@@ -346,9 +285,15 @@ impl Cassandra {
         let known =
             |row: &&Row| row.iter().all(Option::is_some) && row.first() == own.first().and_then(|row| row.first());
         let known = others.iter().filter(known).count();
-        let file = self.log_file();
-        let log = fs::read_to_string(&file).map_err(Error::io(format!("reading {}", file.display())))?;
-        Ok(known == peers && peers_up(&log) == peers)
+        Ok(known == peers && peers_up(&self.daemon.log()?) == peers)
+    }
+}
+
+fn connect(address: SocketAddr, config: &Config, certificates: Option<&Certificates>) -> Result<Client, Error> {
+    let login = config.password_auth.then_some(SUPERUSER);
+    match certificates {
+        Some(certificates) => Client::connect_tls(address, certificates, config.tls == Tls::Mutual, login),
+        None => Client::connect(address, login),
     }
 }
 
@@ -364,22 +309,9 @@ fn peers_up(log: &str) -> usize {
     last.values().filter(|state| **state == "UP").count()
 }
 
-fn tail(text: &str, lines: usize) -> &str {
-    let start = text.trim_end().rmatch_indices('\n').nth(lines.saturating_sub(1));
-    start.map_or(text, |(at, _)| text.get(at + 1..).unwrap_or(text)).trim_end()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_tail_is_the_last_lines() {
-        assert_eq!(tail("a\nb\nc\n", 2), "b\nc");
-        assert_eq!(tail("a\nb\nc", 3), "a\nb\nc");
-        assert_eq!(tail("a\nb\nc", 9), "a\nb\nc");
-        assert_eq!(tail("", 9), "");
-    }
 
     #[test]
     fn only_peers_whose_last_word_is_up_count() {
@@ -388,12 +320,5 @@ mod tests {
 12:02 INFO Gossiper: InetAddress /127.1.1.3:7000 is now DOWN
 12:03 INFO Gossiper: InetAddress /127.1.1.2:7000 is now UP";
         assert_eq!(peers_up(log), 1);
-    }
-
-    #[test]
-    fn a_node_off_loopback_is_refused() {
-        let builder = Cassandra::builder().address(Ipv4Addr::new(10, 0, 0, 1));
-        let error = builder.choose_address().unwrap_err();
-        assert_eq!(error.to_string(), "10.0.0.1 is not in 127.0.0.0/8");
     }
 }

@@ -13,8 +13,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use super::certificates::Certificates;
 use crate::Error;
-use crate::certificates::Certificates;
 
 /// The bytes of a row's cells, in the order of the columns; `None` is null.
 pub type Row = Vec<Option<Vec<u8>>>;
