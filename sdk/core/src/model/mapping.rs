@@ -18,6 +18,10 @@ pub struct HBaseMapping {
     pub key_encoding: KeyEncoding,
     /// How the table is split when it is created; default: not at all.
     pub pre_split: Option<PreSplit>,
+    /// How the blocks of a new table's families are compressed; default [`Compression::None`].
+    pub compression: Compression,
+    /// How the keys within a block of a new table's families are encoded; default [`BlockEncoding::None`].
+    pub block_encoding: BlockEncoding,
 }
 
 impl Default for HBaseMapping {
@@ -28,6 +32,8 @@ impl Default for HBaseMapping {
             columns: BTreeMap::new(),
             key_encoding: KeyEncoding::default(),
             pre_split: None,
+            compression: Compression::default(),
+            block_encoding: BlockEncoding::default(),
         }
     }
 }
@@ -52,4 +58,40 @@ pub enum PreSplit {
     Uniform(u32),
     /// One region per salt bucket.
     Buckets,
+}
+
+/// How HBase compresses blocks. All but `none` and `gz` need codecs on the region servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// gzip.
+    Gz,
+    /// Snappy.
+    Snappy,
+    /// LZ4.
+    Lz4,
+    /// Zstandard.
+    Zstd,
+}
+
+/// How HBase encodes the keys within a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum BlockEncoding {
+    /// In full.
+    #[default]
+    None,
+    /// Without the bytes that equal the key before.
+    Prefix,
+    /// As differences to the key before, timestamps included.
+    Diff,
+    /// As `diff`, quicker to read.
+    FastDiff,
+    /// In full, with an index of the rows.
+    RowIndexV1,
 }

@@ -14,7 +14,7 @@ mod value;
 
 pub use self::convert::FromValueError;
 pub use self::key::Key;
-pub use self::mapping::{HBaseMapping, KeyEncoding, PreSplit};
+pub use self::mapping::{BlockEncoding, Compression, HBaseMapping, KeyEncoding, PreSplit};
 pub use self::number::{Decimal, ParseNumberError, Varint};
 pub use self::row::{CellMeta, Row, StoredRow};
 pub use self::salt::Salt;
