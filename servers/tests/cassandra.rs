@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panic")]
 
+mod victim;
+
 use std::fs;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use peristyle_servers::{Cassandra, Client, Error, Login, Ring};
 
@@ -91,44 +91,13 @@ fn a_ring_forms_over_racks_and_loses_a_killed_node() {
     assert_answers(&mut client);
 }
 
-/// The environment variable that makes this test binary the process to be killed.
-const VICTIM: &str = "PERISTYLE_SERVERS_VICTIM";
-
 #[test]
 fn a_node_dies_with_a_killed_process() {
-    let report = std::env::var_os(VICTIM);
-    if let Some(report) = report {
+    let start = || {
         let node = Cassandra::builder().start().unwrap();
-        let partial = format!("{}.partial", report.display());
-        fs::write(&partial, node.process_id().unwrap().to_string()).unwrap();
-        fs::rename(&partial, &report).unwrap();
-        loop {
-            std::thread::park();
-        }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let report = folder.path().join("node");
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_node_dies_with_a_killed_process"])
-        .env(VICTIM, &report)
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_until("the node is up", || report.exists());
-    let node = format!("/proc/{}/cmdline", fs::read_to_string(&report).unwrap());
-    assert!(fs::read_to_string(&node).unwrap().contains("CassandraDaemon"));
-    victim.kill().unwrap();
-    victim.wait().unwrap();
-    // Nobody may be there to reap it: an ended process has an empty command line.
-    wait_until("the node is gone", || fs::read_to_string(&node).unwrap_or_default().is_empty());
-}
-
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !done() {
-        assert!(Instant::now() < deadline, "waited 120 s until {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        (vec![node.process_id().unwrap()], node)
+    };
+    victim::assert_dies_with_its_process("a_node_dies_with_a_killed_process", "CassandraDaemon", start);
 }
 
 fn assert_answers(client: &mut Client) {

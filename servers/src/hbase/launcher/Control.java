@@ -16,6 +16,7 @@ import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.LocalHBaseCluster;
 import org.apache.hadoop.hbase.ServerName;
 import org.apache.hadoop.hbase.TableName;
+import org.apache.hadoop.hbase.TableNotFoundException;
 import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
@@ -112,7 +113,7 @@ final class Control {
       case "add-region-server":
         JVMClusterUtil.RegionServerThread added = cluster.addRegionServer();
         added.start();
-        added.waitForServerOnline();
+        Server.awaitUsable(cluster, added);
         results.add(added.getRegionServer().getServerName().toString());
         return results;
       case "balance":
@@ -127,6 +128,9 @@ final class Control {
 
   private List<String> onTable(String command, TableName table, String[] words) throws Exception {
     try (Admin admin = connection.getAdmin()) {
+      if (!admin.tableExists(table)) {
+        throw new TableNotFoundException(table);
+      }
       switch (command) {
         case "regions":
           return regions(table);

@@ -84,9 +84,20 @@ public final class Server {
     Thread master = cluster.getMasters().get(0);
     await(master, () -> cluster.getActiveMaster() != null && cluster.getActiveMaster().isInitialized());
     for (JVMClusterUtil.RegionServerThread server : cluster.getRegionServers()) {
-      await(server, () -> server.getRegionServer().isOnline());
+      awaitUsable(cluster, server);
     }
     return cluster;
+  }
+
+  /**
+   * Waits until regions can be moved to a server. The master, from its first report on, takes it for
+   * a destination, and before that quietly chooses another.
+   */
+  static void awaitUsable(LocalHBaseCluster cluster, JVMClusterUtil.RegionServerThread server)
+      throws InterruptedException {
+    await(server, () -> server.getRegionServer().isOnline()
+        && cluster.getActiveMaster().getServerManager().createDestinationServersList()
+            .contains(server.getRegionServer().getServerName()));
   }
 
   private interface Condition {
