@@ -15,6 +15,7 @@ use crate::table::Table;
 pub struct Fixture {
     client: Client,
     clock: Option<Clock>,
+    ties: bool,
 }
 
 static TABLES: AtomicU32 = AtomicU32::new(0);
@@ -22,12 +23,23 @@ static TABLES: AtomicU32 = AtomicU32::new(0);
 impl Fixture {
     /// A backend that runs on the system's time: cases that need time to pass sleep.
     pub fn new(client: Client) -> Self {
-        Self { client, clock: None }
+        Self { client, clock: None, ties: true }
     }
 
     /// A backend on a manual clock, which cases move.
     pub fn with_clock(client: Client, clock: Clock) -> Self {
-        Self { client, clock: Some(clock) }
+        Self { client, clock: Some(clock), ties: true }
+    }
+
+    /// A backend that doesn't order values of equal write times: random histories give each step a time of its own.
+    #[must_use]
+    pub fn without_ties(self) -> Self {
+        Self { ties: false, ..self }
+    }
+
+    /// Whether values of equal write times have an order.
+    pub(crate) fn has_ties(&self) -> bool {
+        self.ties
     }
 
     /// The client.

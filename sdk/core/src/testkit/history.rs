@@ -92,8 +92,8 @@ fn step(partition_delete: bool, ttl: bool) -> impl Strategy<Value = Step> {
 
 /// Runs random histories on the backend and on memory, and compares every query on the way and every row at the end.
 ///
-/// A history writes to a partition of its own; write times tie and come in any order. The failing history is shrunk and
-/// printed.
+/// A history writes to a partition of its own; write times come in any order, and tie unless the fixture is
+/// [without ties](Fixture::without_ties). The failing history is shrunk and printed.
 pub fn random_histories(runtime: &Handle, fixture: &Fixture, histories: u32) {
     let spec = fixture
         .table()
@@ -125,6 +125,7 @@ struct Pair {
     tested: Table,
     memory: Table,
     start: i64,
+    ties: bool,
     next: AtomicI64,
 }
 
@@ -138,7 +139,7 @@ impl Pair {
         let start = client.next_write_time().as_micros() - 3_600_000_000;
         let tested = client.table(spec.clone()).await.unwrap();
         let memory = reference.table(spec).await.unwrap();
-        Self { tested, memory, start, next: AtomicI64::new(0) }
+        Self { tested, memory, start, ties: fixture.has_ties(), next: AtomicI64::new(0) }
     }
 
     async fn run(&self, steps: &[Step]) -> Result<(), String> {
@@ -180,7 +181,10 @@ impl Pair {
     }
 
     fn mutations(&self, history: i64, step_number: usize, step: &Step) -> Vec<Mutation> {
-        let at = |time: i64| WriteTime::from_micros(self.start + time).unwrap();
+        // Two apart, so that what a replace wipes ties with nothing either.
+        let own = 2 * i64::try_from(step_number).unwrap();
+        let time = |time: i64| if self.ties { time } else { 100 * time + own };
+        let at = |offset: i64| WriteTime::from_micros(self.start + time(offset)).unwrap();
         let partition = || vec![Value::from(history), Value::from("g")];
         let key = |(a, b): Place| Key::new([partition(), vec![a.into(), b.into()]].concat());
         match step {
