@@ -4,6 +4,8 @@ use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::Value;
+
 /// A cargo command in the making.
 #[derive(Debug)]
 pub(crate) struct Cargo {
@@ -23,6 +25,12 @@ impl Cargo {
         self
     }
 
+    /// What the workspace holds, as `cargo metadata` tells it.
+    pub(crate) fn metadata() -> Result<Value, String> {
+        let metadata = Cargo::new(["metadata", "--no-deps", "--format-version", "1"]).read()?;
+        serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata cannot be read: {error}"))
+    }
+
     /// Runs it with its output shown.
     pub(crate) fn run(self) -> Result<(), String> {
         run(self.command)
@@ -38,6 +46,16 @@ impl Cargo {
             Err(format!("{} ended with {}", line(&self.command), output.status))
         }
     }
+}
+
+/// A string in what cargo tells; empty if it is absent.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A list in what cargo tells; empty if it is absent.
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Runs a command with its output shown, and fails if it does.

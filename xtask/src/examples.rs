@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use peristyle_servers::Cassandra;
 use serde_json::Value;
 
-use crate::cargo::{self, Cargo};
+use crate::cargo::{self, Cargo, list, text};
 
 const PACKAGE: &str = "peristyle-examples";
 const KEYSPACE: &str = "examples";
@@ -15,10 +15,7 @@ const KEYSPACE: &str = "examples";
 pub(crate) fn run(server: Option<&Cassandra>) -> Result<(), String> {
     // The workspace's own selection and features, so that nothing is built twice.
     Cargo::new(["build", "--workspace", "--examples"]).run()?;
-    let metadata = Cargo::new(["metadata", "--no-deps", "--format-version", "1"]).read()?;
-    let metadata: Value =
-        serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata cannot be read: {error}"))?;
-    let programs = programs(&metadata);
+    let programs = programs(&Cargo::metadata()?);
     if programs.is_empty() {
         return Err(format!("package {PACKAGE} has no examples"));
     }
@@ -57,14 +54,6 @@ fn programs(metadata: &Value) -> Vec<PathBuf> {
     let targets = package.map(|package| list(package, "targets")).unwrap_or_default();
     let examples = targets.iter().filter(|target| list(target, "kind").contains(&"example".into()));
     examples.map(|target| folder.join("debug/examples").join(text(target, "name"))).collect()
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The project's own commands.
 //!
-//! - `cargo xtask test` runs every check of the project, a real Cassandra included.
-//! - `cargo xtask cassandra` runs a Cassandra in the foreground.
+//! - `cargo xtask test` runs every check of the project, a real Cassandra and HBase included.
+//! - `cargo xtask cassandra` runs a Cassandra in the foreground, `cargo xtask hbase` an HBase.
 //! - `cargo xtask fetch` gets the servers the tests need, and no more.
 
 mod cargo;
 mod examples;
 mod serve;
+mod servers;
 mod step;
 mod suite;
 
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use peristyle_servers::{Cassandra, HBase};
 
-use crate::serve::Serve;
+use crate::serve::{ServeCassandra, ServeHBase};
 use crate::step::Step;
 
 #[derive(Debug, Parser)]
@@ -29,12 +30,14 @@ struct Arguments {
 enum Command {
     /// Run every check: format, lints, tests, documentation, examples.
     Test {
-        /// Run these steps only; Cassandra is started for those that need it.
+        /// Run these steps only; servers are started for those that need them.
         #[arg(long, value_enum, num_args = 1.., value_name = "STEP")]
         only: Vec<Step>,
     },
     /// Run one Cassandra in the foreground until Ctrl-C.
-    Cassandra(Serve),
+    Cassandra(ServeCassandra),
+    /// Run an HBase with Thrift gateways in the foreground until Ctrl-C.
+    Hbase(ServeHBase),
     /// Fetch the servers the tests need.
     Fetch,
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let passed = match Arguments::parse().command {
         Command::Test { only } => suite::run(&only),
         Command::Cassandra(serve) => serve.run(),
+        Command::Hbase(serve) => serve.run(),
         Command::Fetch => fetch(),
     };
     match passed {

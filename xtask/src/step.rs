@@ -4,10 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use peristyle_servers::{Cassandra, cache_folder};
+use peristyle_servers::cache_folder;
 
 use crate::cargo::{self, Cargo};
 use crate::examples;
+use crate::servers::{Servers, has_hbase_backend};
 
 /// One check; they run in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -18,6 +19,8 @@ pub(crate) enum Step {
     Clippy,
     /// A throwaway Cassandra starts, for the steps after it.
     Cassandra,
+    /// A throwaway HBase starts, for the steps after it.
+    Hbase,
     /// Unit, integration and contract tests, on every backend.
     Tests,
     /// The examples in the documentation run.
@@ -34,12 +37,17 @@ impl Step {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    pub(crate) fn needs_cassandra(self) -> bool {
-        matches!(self, Step::Cassandra | Step::Tests | Step::Examples)
+    /// Whether it uses the server that `other` starts.
+    pub(crate) fn needs(self, other: Step) -> bool {
+        match other {
+            Step::Cassandra => matches!(self, Step::Tests | Step::Examples),
+            Step::Hbase => self == Step::Tests,
+            _ => false,
+        }
     }
 
-    /// Runs it. `server` is filled by [`Step::Cassandra`] and used by the steps after it.
-    pub(crate) fn run(self, server: &mut Option<Cassandra>) -> Result<(), String> {
+    /// Runs it. `servers` is filled by the steps that start them and used by those after them.
+    pub(crate) fn run(self, servers: &mut Servers) -> Result<(), String> {
         match self {
             Step::Fmt => {
                 cargo::demand("fmt", "rustfmt")?;
@@ -49,29 +57,15 @@ impl Step {
                 cargo::demand("clippy", "clippy")?;
                 Cargo::new(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).run()
             }
-            Step::Cassandra => {
-                *server = Some(start()?);
-                Ok(())
-            }
-            Step::Tests => tests(server.as_ref()),
+            Step::Cassandra => servers.start_cassandra(),
+            Step::Hbase => servers.start_hbase(),
+            Step::Tests => tests(servers),
             // The same selection of packages and targets as above, so that nothing is built twice.
             Step::Doctests => Cargo::new(["test", "--workspace", "--no-fail-fast", "--doc"]).run(),
             Step::Docs => Cargo::new(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run(),
-            Step::Examples => examples::run(server.as_ref()),
+            Step::Examples => examples::run(servers.cassandra.as_ref()),
         }
     }
-}
-
-fn start() -> Result<Cassandra, String> {
-    let node = Cassandra::builder().start().map_err(|error| error.to_string())?;
-    println!("{} {}", node.uri(), figures(&node));
-    Ok(node)
-}
-
-/// Start time and memory, for people.
-pub(crate) fn figures(node: &Cassandra) -> String {
-    let mebibytes = node.resident_bytes().unwrap_or_default() >> 20;
-    format!("(up in {}, {mebibytes} MiB)", seconds(node.start_time()))
 }
 
 /// A duration as in `2.4 s`.
@@ -80,13 +74,17 @@ pub(crate) fn seconds(time: Duration) -> String {
 }
 
 /// Without a server the tests that want one fail, and the others still run.
-fn tests(server: Option<&Cassandra>) -> Result<(), String> {
+fn tests(servers: &Servers) -> Result<(), String> {
     let cache = cache_folder().map_err(|error| error.to_string())?;
+    let mut required = "memory,embedded,cql".to_owned();
+    if has_hbase_backend()? {
+        required += ",hbase,hbase_framed";
+    }
     let mut cargo = Cargo::new(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"])
-        .env("REQUIRE_BACKENDS", "memory,embedded,cql")
+        .env("REQUIRE_BACKENDS", &required)
         .env("PERISTYLE_SERVERS", path_text(&cache)?);
-    if let Some(node) = server {
-        cargo = cargo.env("PERISTYLE_CQL", &node.cql_address().to_string());
+    for (name, value) in servers.variables()? {
+        cargo = cargo.env(name, &value);
     }
     cargo.run()
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 
+use crate::servers::Servers;
 use crate::step::{Step, seconds};
 
 /// What came of a step.
@@ -17,25 +18,25 @@ struct Outcome {
 /// Runs the chosen steps, all of them if none is named. A failure does not keep the later ones
 /// from running, and makes the whole fail.
 pub(crate) fn run(only: &[Step]) -> Result<(), String> {
-    let mut server = None;
+    let mut servers = Servers::default();
     let mut outcomes = Vec::new();
     for step in chosen(only) {
         println!("\n=== {} ===", step.name());
         let begun = Instant::now();
-        let result = step.run(&mut server);
+        let result = step.run(&mut servers);
         if let Err(reason) = &result {
             println!("{} failed: {reason}", step.name());
         }
         outcomes.push(Outcome { step, result, time: begun.elapsed() });
     }
-    drop(server);
+    drop(servers);
     println!("\n=== summary ===\n{}", table(&outcomes));
     verdict(&outcomes)
 }
 
 fn chosen(only: &[Step]) -> Vec<Step> {
     let wanted = |step: &Step| only.is_empty() || only.contains(step);
-    let for_others = |step: &Step| *step == Step::Cassandra && only.iter().any(|other| other.needs_cassandra());
+    let for_others = |step: &Step| only.iter().any(|other| other.needs(*step));
     let all = Step::value_variants().iter();
     all.filter(|step| wanted(step) || for_others(step)).copied().collect()
 }
@@ -69,8 +70,9 @@ mod tests {
     }
 
     #[test]
-    fn cassandra_comes_with_the_steps_that_need_it() {
+    fn a_server_comes_with_the_steps_that_need_it() {
         assert_eq!(chosen(&[Step::Docs, Step::Fmt]), [Step::Fmt, Step::Docs]);
+        assert_eq!(chosen(&[Step::Tests]), [Step::Cassandra, Step::Hbase, Step::Tests]);
         assert_eq!(chosen(&[Step::Examples]), [Step::Cassandra, Step::Examples]);
     }
 

@@ -48,7 +48,7 @@ impl HBaseBuilder {
         self
     }
 
-    /// Serves ZooKeeper on this port. Default: 2181.
+    /// Serves `ZooKeeper` on this port. Default: 2181.
     #[must_use]
     pub fn zookeeper_port(mut self, port: u16) -> Self {
         self.config.zookeeper_port = port;

@@ -153,7 +153,7 @@ const FIXED: [(&str, &str); 16] = [
     ("hbase.master.start.timeout.localHBaseCluster", "90000"),
 ];
 
-/// What `bin/hbase` tells a JVM from Java 11 on, and a ZooKeeper without fsync or large files.
+/// What `bin/hbase` tells a JVM from Java 11 on, and a `ZooKeeper` without fsync or large files.
 const JVM: [&str; 15] = [
     "--add-modules=jdk.unsupported",
     "--add-opens=java.base/java.io=ALL-UNNAMED",

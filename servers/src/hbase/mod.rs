@@ -22,7 +22,7 @@ pub use control::Region;
 pub use gateway::Gateway;
 pub use install::HBASE_VERSION;
 
-/// An HBase, running or stopped: ZooKeeper, a master, region servers and Thrift gateways on one
+/// An HBase, running or stopped: `ZooKeeper`, a master, region servers and Thrift gateways on one
 /// address. Dropping it kills it and removes its data.
 ///
 /// ```no_run
@@ -103,7 +103,7 @@ impl HBase {
         format!("hbase://{gateway}/default")
     }
 
-    /// Where ZooKeeper listens.
+    /// Where `ZooKeeper` listens.
     pub fn zookeeper_address(&self) -> SocketAddr {
         SocketAddr::new(self.address.into(), self.config.zookeeper_port)
     }
@@ -155,9 +155,8 @@ impl HBase {
         self.daemon.stop()
     }
 
-    /// Ends HBase and its gateways at once (SIGKILL), as a crash of the machine's power would not
-    /// but a crash of all processes does, and waits until they are gone. Does nothing if they are
-    /// not running.
+    /// Ends HBase and its gateways at once (SIGKILL), as a crash would, and waits until they are
+    /// gone. Does nothing if they are not running.
     pub fn kill(&mut self) {
         self.gateway_daemons().for_each(Daemon::kill);
         self.daemon.kill();

@@ -32,7 +32,9 @@ impl Value<'_> {
             List(items) => {
                 out.push(items[0].kind());
                 out.extend(u32::try_from(items.len()).unwrap().to_be_bytes());
-                items.iter().for_each(|item| item.write(out));
+                for item in items {
+                    item.write(out);
+                }
             }
             Struct(fields) => {
                 for (number, value) in fields {

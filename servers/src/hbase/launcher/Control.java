@@ -95,11 +95,18 @@ final class Control {
     }
     if (words[0].equals("move")) {
       try (Admin admin = connection.getAdmin()) {
-        admin.move(Bytes.toBytes(words[1]), ServerName.valueOf(words[2]));
+        admin.move(Bytes.toBytes(words[1]), ServerName.valueOf(word(words, 2)));
       }
       return List.of();
     }
     return onTable(words[0], TableName.valueOf(words[1]), words);
+  }
+
+  private static String word(String[] words, int index) {
+    if (index >= words.length) {
+      throw new IllegalArgumentException(words[0] + " needs " + index + " arguments");
+    }
+    return words[index];
   }
 
   private List<String> onCluster(String command) throws Exception {
@@ -135,7 +142,7 @@ final class Control {
         case "regions":
           return regions(table);
         case "split":
-          split(admin, table, Bytes.toBytesBinary(words[2]));
+          split(admin, table, Bytes.toBytesBinary(word(words, 2)));
           return List.of();
         case "flush":
           admin.flush(table);
