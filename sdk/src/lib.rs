@@ -12,3 +12,7 @@ pub use peristyle_embedded as embedded;
 
 pub use self::connect::connect;
 pub use self::tuned::Tuned;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
