@@ -134,3 +134,85 @@ fn take_counted(bytes: &mut Bytes) -> Result<Bytes> {
 fn garbled() -> Error {
     Error::new(ErrorKind::Corrupt, "a stored row is cut short or garbled; restore the folder from a copy")
 }
+
+#[cfg(test)]
+mod tests {
+    use peristyle_core::model::{Decimal, Order, Ttl, Type, WriteTime};
+    use peristyle_core::request::Mutation;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spec() -> TableSpec {
+        TableSpec::builder("t")
+            .partition("p", Type::Text)
+            .clustering("c", Type::Decimal, Order::Descending)
+            .column("v", Type::Text)
+            .build()
+            .unwrap()
+    }
+
+    fn key(scale: i32) -> Key {
+        let one = Decimal::new(10_i64.pow(scale.unsigned_abs()), scale);
+        Key::new(vec![Value::from("p"), Value::from(one)])
+    }
+
+    fn stored(scale: i32) -> (RowKey, Stored) {
+        let encoded = RowKey::new(&spec(), &key(scale)).unwrap();
+        let time = WriteTime::from_micros(1).unwrap();
+        let mut stored = Stored { original: encoded.original.clone(), ..Stored::default() };
+        let put = Mutation::put(key(scale), time, vec![(2, Value::from("x"))], Ttl::Never);
+        stored.record.apply(&put, None, 0).unwrap();
+        (encoded, stored)
+    }
+
+    #[test]
+    fn a_key_that_its_bytes_tell_is_not_kept_twice() {
+        let (encoded, stored) = stored(0);
+        assert_eq!(stored.original, None);
+        assert_eq!(stored.key(&spec(), &encoded.bytes).unwrap(), key(0));
+    }
+
+    #[test]
+    fn a_key_that_its_bytes_do_not_tell_comes_back_as_it_was() {
+        let (encoded, stored) = stored(2);
+        assert_eq!(encoded.bytes, RowKey::new(&spec(), &key(0)).unwrap().bytes);
+        let back = Stored::decode(stored.encode()).unwrap();
+        assert_eq!(back.record, stored.record);
+        assert_eq!(format!("{:?}", back.key(&spec(), &encoded.bytes).unwrap()), format!("{:?}", key(2)));
+    }
+
+    #[test]
+    fn the_partition_is_a_prefix_of_the_key() {
+        let encoded = RowKey::new(&spec(), &key(0)).unwrap();
+        let partition = partition_key(&spec(), &Key::new(vec![Value::from("p")])).unwrap();
+        assert_eq!(encoded.partition(), &*partition);
+        assert!(encoded.bytes.len() > partition.len());
+    }
+
+    #[test]
+    fn a_part_of_a_key_is_no_key() {
+        assert!(RowKey::new(&spec(), &Key::new(vec![Value::from("p")])).is_err());
+        assert!(partition_key(&spec(), &key(0)).is_err());
+    }
+
+    #[test]
+    fn a_row_cut_short_anywhere_is_corrupt_or_another_row() {
+        let whole = stored(2).1.encode();
+        for len in 0..whole.len() {
+            match Stored::decode(whole[..len].to_vec()) {
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt),
+                Ok(short) => assert!(!short.record.exists(0), "{len}"),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_any_kind_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(stored) = Stored::decode(bytes.clone()) {
+                let _ = stored.key(&spec(), &bytes);
+            }
+        }
+    }
+}

@@ -10,8 +10,8 @@ use peristyle_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::Columns;
-use crate::engine::Settings;
-use crate::error::{corrupt, from_fjall, not_applied};
+use crate::engine::{Settings, sync_folder};
+use crate::error::{corrupt, from_fjall, from_io, not_applied};
 
 /// The keyspace of the catalogue.
 const CATALOGUE: &str = "catalogue";
@@ -141,6 +141,8 @@ impl Catalogue {
     fn make(&self, spec: Arc<TableSpec>) -> Result<()> {
         let id = self.next_id()?;
         self.keyspace(&rows_name(id)).map_err(not_applied)?;
+        // The engine below syncs the new folder, but not the one it is in.
+        sync_folder(&self.settings.folder.join("keyspaces")).map_err(|error| from_io(error, &self.settings.folder))?;
         let entry = Entry { id, table: TableSpec::clone(&spec) };
         let entry = serde_json::to_vec(&entry).map_err(|error| {
             not_applied(Error::new(ErrorKind::Internal, format!("the table can't be stored: {error}")))

@@ -2,6 +2,8 @@
 //!
 //! The test starts itself as the other process, with what to do in its arguments.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that can't go on has failed")]
+
 mod common;
 
 use std::io::{BufRead, BufReader, Write};
@@ -161,7 +163,9 @@ fn what_was_acknowledged_survives_a_kill() {
             child.kill().unwrap();
             // What it said before the kill reached it.
             let rest: Vec<String> = lines.lines().map(Result::unwrap).collect();
-            rest.iter().for_each(|line| acknowledged.note(line));
+            for line in &rest {
+                acknowledged.note(line);
+            }
             child.wait().unwrap();
             runtime().block_on(check(folder.path(), &acknowledged));
         }

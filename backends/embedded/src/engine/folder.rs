@@ -43,7 +43,7 @@ fn prepare(path: &Path) -> Result<()> {
         fs::create_dir_all(path).map_err(fail)?;
         // A new folder is lost in a power loss until its parent is on the disk.
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            File::open(parent).and_then(|parent| parent.sync_all()).map_err(fail)?;
+            sync(parent).map_err(fail)?;
         }
         return Ok(());
     }
@@ -66,6 +66,11 @@ fn prepare(path: &Path) -> Result<()> {
         None if names.is_empty() => Ok(()),
         None => clear_unfinished(path),
     }
+}
+
+/// Puts a folder's entries on the disk. Windows has nothing of the kind.
+pub(crate) fn sync(path: &Path) -> std::io::Result<()> {
+    if cfg!(windows) { Ok(()) } else { File::open(path)?.sync_all() }
 }
 
 fn names(path: &Path) -> std::io::Result<Vec<String>> {

@@ -20,6 +20,7 @@ use peristyle_core::{Error, ErrorKind, Response, Result};
 use tokio::sync::oneshot;
 
 use self::folder::Folder;
+pub(crate) use self::folder::sync as sync_folder;
 use self::partitions::Partitions;
 use self::purge::{Grace, Purge};
 use self::queue::Reply;

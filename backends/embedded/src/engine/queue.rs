@@ -172,3 +172,57 @@ impl Queue {
         Some(message)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    fn change() -> (Message, oneshot::Receiver<Result<Response>>) {
+        let (reply, answer) = oneshot::channel();
+        (Message::Other(Other::Schema(SchemaChange::Truncate { name: "t".into() }, reply)), answer)
+    }
+
+    #[test]
+    fn a_full_queue_makes_callers_wait_for_a_place() {
+        let queue = Queue::new();
+        for _ in 0..PLACES {
+            assert!(queue.push(change().0).now_or_never().is_some());
+        }
+        let mut waiting = Box::pin(queue.push(change().0));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        queue.take_other();
+        assert!(waiting.now_or_never().is_some());
+        assert!(queue.push(change().0).now_or_never().is_none());
+    }
+
+    #[test]
+    fn a_caller_that_gave_up_waiting_leaves_its_place_to_others() {
+        let queue = Queue::new();
+        for _ in 0..PLACES {
+            queue.push(change().0).now_or_never().unwrap().unwrap();
+        }
+        assert!(queue.push(change().0).now_or_never().is_none());
+        queue.take_other();
+        assert!(queue.push(change().0).now_or_never().is_some());
+    }
+
+    #[test]
+    fn a_closed_queue_gives_out_what_it_has_and_takes_no_more() {
+        let queue = Queue::new();
+        queue.push(change().0).now_or_never().unwrap().unwrap();
+        queue.close(oneshot::channel().0);
+        assert!(queue.push(change().0).now_or_never().unwrap().is_err());
+        assert!(matches!(queue.take_other(), Some(Other::Schema(..))));
+        assert!(matches!(queue.take_other(), Some(Other::Close(_))));
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_call_before_the_wait_is_not_lost() {
+        let queue = Queue::new();
+        queue.call();
+        queue.wait();
+    }
+}
