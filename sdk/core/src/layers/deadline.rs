@@ -16,8 +16,9 @@ use crate::response::Response;
 /// Ends every request at its deadline: the request's own, or so long after the call.
 ///
 /// **Promise**: the caller gets an answer or [`TimeoutPhase::Deadline`] in time; what runs below is dropped. The outcome of a
-/// write that is cut off is unknown. **Defaults**: 30 s for data, 120 s for the schema. **Cost**: a timer, some 100 ns.
-/// **Place**: outermost, so that queues, attempts and pauses count.
+/// write that is cut off is unknown. The layers below find the deadline in the request, so one that still waits in the client
+/// says so itself. **Defaults**: 30 s for data, 120 s for the schema. **Cost**: a timer, some 100 ns.
+/// **Place**: above all that waits, so that queues, attempts and pauses count.
 #[derive(Debug, Clone, Copy)]
 pub struct DeadlineLayer {
     data: Duration,
@@ -64,13 +65,14 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let limit = match request.action {
             Action::Schema(_) => self.limits.schema,
             _ => self.limits.data,
         };
         let start = Instant::now();
         let deadline = request.options.deadline.map_or_else(|| start + limit, Instant::from_std);
+        request.options.deadline = Some(deadline.into_std());
         DeadlineFuture { inner: timeout_at(deadline, self.inner.call(request)), start }
     }
 }

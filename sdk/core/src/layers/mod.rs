@@ -1,10 +1,25 @@
 //! Layers: each does one thing on the way of a request, on any `tower` service of [`Request`](crate::Request).
 //!
-//! Their order is set in one place, [`ClientBuilder::build`](crate::client::ClientBuilder::build): the deadline is outermost,
-//! so that everything below counts; the check sits right under it, so that what can't work costs nothing.
+//! Their order is set in one place, [`ClientBuilder::build`](crate::client::ClientBuilder::build). Outermost first:
+//!
+//! observe → deadline → check → rate limit → retry → attempt timeout → hedge → concurrency limit → circuit → observe → backend
+//!
+//! The first `observe` sees what the application sees, queues and pauses included. Below the deadline everything counts; below
+//! the check nothing is wrong in itself. The rate limit counts what was asked for, the concurrency limit what is on the wire;
+//! between them stand the layers that add requests, each with a [`Budget`]. A [fault](FaultLayer) layer goes on top of the
+//! backend, with [`ClientBuilder::layer`](crate::client::ClientBuilder::layer).
+//!
+//! A layer that can be off is so by itself (`off()`), rather than wrapped in an `Either`: the type of the stack grows with each
+//! layer by one, not by a factor of two, and a layer that is off costs a branch.
 
 pub mod check;
 pub mod deadline;
+pub mod names;
+pub mod rate_limit;
+#[cfg(test)]
+mod testing;
+mod waiting;
 
 pub use self::check::{Check, CheckLayer};
 pub use self::deadline::{Deadline, DeadlineLayer};
+pub use self::rate_limit::{RateLimit, RateLimitLayer};

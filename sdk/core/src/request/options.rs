@@ -20,6 +20,20 @@ pub struct RequestOptions {
     pub attempt_timeout: Option<Duration>,
     /// When all must be over, queues and pauses included; default: the client's limit from now.
     pub deadline: Option<Instant>,
+    /// When the attempt under way must be over; set by the layer that limits attempts, for those below it.
+    pub attempt_deadline: Option<Instant>,
+}
+
+impl RequestOptions {
+    /// Whether the time of the request, or of the attempt under way, is over. What waits in the client then says that nothing
+    /// was sent, rather than being cut off with an outcome that nobody knows.
+    pub fn is_over(&self) -> bool {
+        let end = match (self.deadline, self.attempt_deadline) {
+            (Some(whole), Some(attempt)) => Some(whole.min(attempt)),
+            (whole, attempt) => whole.or(attempt),
+        };
+        end.is_some_and(|end| tokio::time::Instant::now().into_std() >= end)
+    }
 }
 
 macro_rules! levels {

@@ -1,0 +1,44 @@
+//! The names of the metrics, by the catalogue of the Java driver where it has one, as its Micrometer binding writes them:
+//! dashboards made for it carry over. Exporters replace what their format doesn't allow: Prometheus sees
+//! `session_cql_requests`.
+//!
+//! Metrics go to the recorder that the application installs through the `metrics` facade. Install it before the first request:
+//! handles are kept from then on. Times are in seconds.
+
+/// Time of a whole operation, retries and queues included: a histogram by `system` (the backend's name), `operation`, and
+/// `exception`: `none`, or the name of the [kind](crate::ErrorKind::name) of the error.
+pub const REQUESTS: &str = "session.cql-requests";
+
+/// Operations that ran into their [deadline](crate::TimeoutPhase::Deadline) or waited for it in a queue: a counter by `system`.
+pub const CLIENT_TIMEOUTS: &str = "session.cql-client-timeouts";
+
+/// Time that an operation waited in the client before it was sent: a histogram of those that waited.
+pub const THROTTLING_DELAY: &str = "session.throttling.delay";
+
+/// Operations that wait in the client: a gauge.
+pub const THROTTLING_QUEUE: &str = "session.throttling.queue-size";
+
+/// Operations refused by a full queue: a counter.
+pub const THROTTLING_ERRORS: &str = "session.throttling.errors";
+
+/// Time of one attempt on the wire: a histogram by `system`, `operation` and `exception`.
+pub const MESSAGES: &str = "nodes.cql-messages";
+
+/// Attempts on the wire: a gauge by `system`.
+pub const IN_FLIGHT: &str = "nodes.pool.in-flight";
+
+/// Attempts sent again: a counter by `exception`, the kind of error that made it necessary.
+pub const RETRIES: &str = "nodes.retries.total";
+
+/// Attempts not sent again because the [budget](super::Budget) was spent: a counter.
+pub const RETRIES_REFUSED: &str = "nodes.retries.aborted";
+
+/// Reads sent twice by the hedge: a counter.
+pub const HEDGES: &str = "nodes.speculative-executions";
+
+/// Times that a circuit opened: a counter by `endpoint`. The Java driver has no such thing.
+pub const CIRCUIT_OPENED: &str = "nodes.circuit.opened";
+
+/// Bounds for the buckets of histograms, in seconds: fine around the service levels that applications of these databases
+/// promise. Give it to the exporter, such as `PrometheusBuilder::set_buckets`.
+pub const SLO_BUCKETS: [f64; 14] = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
