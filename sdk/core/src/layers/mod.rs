@@ -13,6 +13,7 @@
 //! layer by one, not by a factor of two, and a layer that is off costs a branch.
 
 pub mod check;
+pub mod concurrency;
 pub mod deadline;
 pub mod names;
 pub mod rate_limit;
@@ -21,5 +22,6 @@ mod testing;
 mod waiting;
 
 pub use self::check::{Check, CheckLayer};
+pub use self::concurrency::{Concurrency, ConcurrencyLayer};
 pub use self::deadline::{Deadline, DeadlineLayer};
 pub use self::rate_limit::{RateLimit, RateLimitLayer};
