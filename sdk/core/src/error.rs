@@ -227,6 +227,13 @@ impl Error {
         self
     }
 
+    /// Puts attempts that were made before into the front of the history.
+    #[must_use]
+    pub fn with_earlier_attempts(mut self, earlier: &[Attempt]) -> Self {
+        self.0.attempts.splice(0..0, earlier.iter().cloned());
+        self
+    }
+
     /// What kind of failure this is.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

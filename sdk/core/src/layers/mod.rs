@@ -12,16 +12,21 @@
 //! A layer that can be off is so by itself (`off()`), rather than wrapped in an `Either`: the type of the stack grows with each
 //! layer by one, not by a factor of two, and a layer that is off costs a branch.
 
+mod budget;
 pub mod check;
 pub mod concurrency;
 pub mod deadline;
 pub mod names;
+mod places;
 pub mod rate_limit;
+pub mod retry;
 #[cfg(test)]
 mod testing;
 mod waiting;
 
+pub use self::budget::Budget;
 pub use self::check::{Check, CheckLayer};
 pub use self::concurrency::{Concurrency, ConcurrencyLayer};
 pub use self::deadline::{Deadline, DeadlineLayer};
 pub use self::rate_limit::{RateLimit, RateLimitLayer};
+pub use self::retry::{RetryLayer, RetryPolicy, RetryService};

@@ -1,0 +1,168 @@
+//! Sends again what may be sent again.
+
+mod history;
+mod plan;
+mod policy;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use tokio::time::{Sleep, sleep_until};
+use tower::{Layer, Service};
+
+use self::plan::{Next, Plan};
+pub use self::policy::RetryPolicy;
+use crate::error::{Error, ErrorKind, Result};
+use crate::request::Request;
+use crate::response::Response;
+
+/// Sends a failed request again, where that may help and can't apply a write twice.
+///
+/// **Promise**: a request is sent again only if its error says that it [may help](crate::Retry::Later), and it was certainly
+/// [not applied](crate::Outcome::NotApplied) or is [idempotent](Request::is_idempotent). Of many writes in one request only
+/// those that failed are sent again; each keeps its place. Write times were given before, so a retry never overwrites what
+/// others wrote since. The final error has every attempt, and is [unknown](crate::Outcome::Unknown) if any of them was. No
+/// pause runs past the deadline. All retries of all clones are bounded by one [`Budget`](super::Budget). **Defaults**: those
+/// of [`RetryPolicy`]. **Cost**: off, none; else a clone of the request and of the service below. **Place**: above the limits
+/// of attempts and of concurrency, so that each attempt has its time and no pause holds a permit; below the deadline.
+///
+/// Cancel safety: dropping it ends the attempt under way, and there are no more.
+#[derive(Debug, Clone)]
+pub struct RetryLayer {
+    policy: Option<Arc<RetryPolicy>>,
+}
+
+impl RetryLayer {
+    /// Retries by this policy.
+    pub fn new(policy: RetryPolicy) -> Self {
+        Self { policy: (policy.most_attempts() > 1).then(|| Arc::new(policy)) }
+    }
+
+    /// Everything is sent once: for a stack whose type is the same with retries and without.
+    pub fn off() -> Self {
+        Self { policy: None }
+    }
+}
+
+impl<S> Layer<S> for RetryLayer {
+    type Service = RetryService<S>;
+
+    fn layer(&self, inner: S) -> RetryService<S> {
+        RetryService { inner, policy: self.policy.clone() }
+    }
+}
+
+/// The service of [`RetryLayer`].
+#[derive(Debug, Clone)]
+pub struct RetryService<S> {
+    inner: S,
+    policy: Option<Arc<RetryPolicy>>,
+}
+
+impl<S> Service<Request> for RetryService<S>
+where
+    S: Service<Request, Response = Response, Error = Error> + Clone,
+{
+    type Response = Response;
+    type Error = Error;
+    type Future = RetryFuture<S>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let again = self.policy.as_ref().map(|policy| Again {
+            plan: Plan::new(Arc::clone(policy), request.clone()),
+            // Not the one that is ready: that one is called now, and this one is asked before it is called.
+            service: self.inner.clone(),
+        });
+        RetryFuture { state: State::Sending { attempt: self.inner.call(request) }, again }
+    }
+}
+
+/// What another attempt needs.
+#[derive(Debug)]
+struct Again<S> {
+    plan: Plan,
+    service: S,
+}
+
+pin_project! {
+    /// The attempts and the pauses between them.
+    #[derive(Debug)]
+    pub struct RetryFuture<S> where S: Service<Request> {
+        #[pin]
+        state: State<S::Future>,
+        again: Option<Again<S>>,
+    }
+}
+
+pin_project! {
+    #[project = StateProj]
+    #[derive(Debug)]
+    enum State<F> {
+        Sending { #[pin] attempt: F },
+        Pausing { #[pin] pause: Sleep },
+        Readying,
+    }
+}
+
+impl<S> Future for RetryFuture<S>
+where
+    S: Service<Request, Response = Response, Error = Error>,
+{
+    type Output = Result<Response>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        loop {
+            let answer = match this.state.as_mut().project() {
+                StateProj::Sending { attempt } => match attempt.poll(context) {
+                    Poll::Ready(answer) => answer,
+                    Poll::Pending => return cut_off(this.again, true),
+                },
+                StateProj::Pausing { pause } => {
+                    if pause.poll(context).is_pending() {
+                        return cut_off(this.again, false);
+                    }
+                    this.state.set(State::Readying);
+                    continue;
+                }
+                StateProj::Readying => match this.again {
+                    Some(again) => match ready!(again.service.poll_ready(context)) {
+                        Ok(()) => {
+                            let attempt = again.service.call(again.plan.send());
+                            this.state.set(State::Sending { attempt });
+                            continue;
+                        }
+                        Err(error) => Err(error),
+                    },
+                    None => Err(Error::new(ErrorKind::Internal, "a retry without a plan")),
+                },
+            };
+            let next = match this.again {
+                Some(again) => again.plan.next(answer),
+                None => Next::Done(answer),
+            };
+            match next {
+                Next::Done(answer) => return Poll::Ready(answer),
+                Next::Pause(until) => this.state.set(State::Pausing { pause: sleep_until(until) }),
+            }
+        }
+    }
+}
+
+/// An attempt or a pause that is still under way when the time is over: what came before it is told, if there was something.
+fn cut_off<S>(again: &mut Option<Again<S>>, is_sent: bool) -> Poll<Result<Response>> {
+    match again.as_mut().and_then(|again| again.plan.cut_off(is_sent)) {
+        Some(answer) => Poll::Ready(answer),
+        None => Poll::Pending,
+    }
+}
+
+#[cfg(test)]
+mod tests;
