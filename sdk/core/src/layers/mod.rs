@@ -12,6 +12,7 @@
 //! A layer that can be off is so by itself (`off()`), rather than wrapped in an `Either`: the type of the stack grows with each
 //! layer by one, not by a factor of two, and a layer that is off costs a branch.
 
+pub mod attempt_timeout;
 mod budget;
 pub mod check;
 pub mod concurrency;
@@ -24,6 +25,7 @@ pub mod retry;
 mod testing;
 mod waiting;
 
+pub use self::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
 pub use self::budget::Budget;
 pub use self::check::{Check, CheckLayer};
 pub use self::concurrency::{Concurrency, ConcurrencyLayer};
