@@ -15,6 +15,7 @@
 pub mod attempt_timeout;
 mod budget;
 pub mod check;
+pub mod circuit;
 pub mod concurrency;
 pub mod deadline;
 pub mod hedge;
@@ -29,6 +30,7 @@ mod waiting;
 pub use self::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
 pub use self::budget::Budget;
 pub use self::check::{Check, CheckLayer};
+pub use self::circuit::{Circuit, CircuitLayer, CircuitPolicy};
 pub use self::concurrency::{Concurrency, ConcurrencyLayer};
 pub use self::deadline::{Deadline, DeadlineLayer};
 pub use self::hedge::{HedgeLayer, Hedged};
