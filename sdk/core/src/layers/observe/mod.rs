@@ -1,0 +1,146 @@
+//! Spans and metrics.
+
+mod meters;
+mod spans;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use tower::{Layer, Service};
+use tracing::Span;
+
+use self::meters::{Meter, Meters};
+use crate::error::{Error, Result};
+use crate::request::Request;
+use crate::response::Response;
+
+/// Which of the two sights of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    Call,
+    Attempt,
+}
+
+/// Makes a span and metrics of every request.
+///
+/// **Promise**: every request is counted once, with its time and the kind of its error; one that is dropped leaves the gauge but
+/// isn't timed. Spans follow OpenTelemetry's conventions for database clients (`db.system.name`, `db.operation.name`,
+/// `db.collection.name`, `db.operation.batch.size`, `error.type`): what the application asked for at the level `INFO`, attempts
+/// as spans of kind `client` within it at `DEBUG`. Neither values nor keys are in them. Names of metrics: [`names`](super::names).
+/// **Defaults**: on, in both places; whoever installs no `tracing` subscriber and no `metrics` recorder gets neither.
+/// **Cost**: off, none; without recorder and subscriber two looks at the clock. **Place**: outermost, for what the application
+/// sees; and on top of the backend, for what the servers see.
+#[derive(Debug, Clone)]
+pub struct ObserveLayer {
+    eye: Option<Arc<Eye>>,
+}
+
+#[derive(Debug)]
+struct Eye {
+    system: &'static str,
+    sight: Sight,
+    meters: Meters,
+}
+
+impl ObserveLayer {
+    /// Looks at what the application asks for, of a backend of this name.
+    pub fn calls(system: &'static str) -> Self {
+        Self::new(system, Sight::Call)
+    }
+
+    /// Looks at single attempts on the wire, at a backend of this name.
+    pub fn attempts(system: &'static str) -> Self {
+        Self::new(system, Sight::Attempt)
+    }
+
+    fn new(system: &'static str, sight: Sight) -> Self {
+        Self { eye: Some(Arc::new(Eye { system, sight, meters: Meters::new(system, sight) })) }
+    }
+
+    /// Looks away: for a stack whose type is the same with and without.
+    pub fn off() -> Self {
+        Self { eye: None }
+    }
+}
+
+impl<S> Layer<S> for ObserveLayer {
+    type Service = Observe<S>;
+
+    fn layer(&self, inner: S) -> Observe<S> {
+        Observe { inner, eye: self.eye.clone() }
+    }
+}
+
+/// The service of [`ObserveLayer`].
+#[derive(Debug, Clone)]
+pub struct Observe<S> {
+    inner: S,
+    eye: Option<Arc<Eye>>,
+}
+
+impl<S> Service<Request> for Observe<S>
+where
+    S: Service<Request, Response = Response, Error = Error>,
+{
+    type Response = Response;
+    type Error = Error;
+    type Future = ObserveFuture<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let Some(eye) = &self.eye else { return ObserveFuture { inner: self.inner.call(request), seen: None } };
+        let span = spans::open(eye.sight, eye.system, &request);
+        let meter = Meter::start(Arc::clone(eye), &request);
+        let inner = span.in_scope(|| self.inner.call(request));
+        ObserveFuture { inner, seen: Some((span, meter)) }
+    }
+}
+
+pin_project! {
+    /// The answer of the service below, noted.
+    #[derive(Debug)]
+    pub struct ObserveFuture<F> {
+        #[pin]
+        inner: F,
+        seen: Option<(Span, Meter)>,
+    }
+}
+
+impl<F: Future<Output = Result<Response>>> Future for ObserveFuture<F> {
+    type Output = Result<Response>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let answer = match this.seen {
+            Some((span, _)) => {
+                let _entered = span.enter();
+                ready!(this.inner.poll(context))
+            }
+            None => return this.inner.poll(context),
+        };
+        if let Some((span, meter)) = this.seen.take() {
+            let error = first_error(&answer);
+            spans::close(&span, &answer, error);
+            meter.stop(error);
+        }
+        Poll::Ready(answer)
+    }
+}
+
+/// The error that an answer is counted under: its own, or that of the first row that failed.
+fn first_error(answer: &Result<Response>) -> Option<&Error> {
+    match answer {
+        Err(error) => Some(error),
+        Ok(Response::Outcomes(outcomes)) => outcomes.iter().find_map(|outcome| outcome.as_ref().err()),
+        Ok(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
