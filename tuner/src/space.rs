@@ -68,7 +68,11 @@ impl Point {
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { threads, io_threads, pool, batch } = self;
-        write!(f, "{threads} thread{}, {io_threads} io, {pool} pool, batch {batch}", if *threads == 1 { "" } else { "s" })
+        write!(
+            f,
+            "{threads} thread{}, {io_threads} io, {pool} pool, batch {batch}",
+            if *threads == 1 { "" } else { "s" }
+        )
     }
 }
 
@@ -125,7 +129,8 @@ impl FromStr for Span {
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |part: &str| {
             let part = part.trim();
-            part.parse::<u32>().map_err(|_| format!("{part:?} is not a number; give A..B, such as 1..64, or one number"))
+            part.parse::<u32>()
+                .map_err(|_| format!("{part:?} is not a number; give A..B, such as 1..64, or one number"))
         };
         let (lo, hi) = match text.split_once("..") {
             Some((lo, hi)) => (number(lo)?, number(hi.trim_start_matches('='))?),
@@ -171,12 +176,7 @@ impl Space {
 
     /// The cheapest point.
     pub(crate) fn lowest(&self) -> Point {
-        Point {
-            threads: self.threads.lo,
-            io_threads: self.io_threads.lo,
-            pool: self.pool.lo,
-            batch: self.batch.lo,
-        }
+        Point { threads: self.threads.lo, io_threads: self.io_threads.lo, pool: self.pool.lo, batch: self.batch.lo }
     }
 
     /// Whether there is nothing to search.

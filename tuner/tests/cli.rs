@@ -11,7 +11,18 @@ use serde_json::Value;
 
 /// A sweep that is over soon, on the engine in memory.
 const SHORT: [&str; 12] = [
-    "sweep", "--target", "memory:", "--threads", "1..4", "--io-threads", "1", "--batch", "1..4", "--budget", "12s", "--out",
+    "sweep",
+    "--target",
+    "memory:",
+    "--threads",
+    "1..4",
+    "--io-threads",
+    "1",
+    "--batch",
+    "1..4",
+    "--budget",
+    "12s",
+    "--out",
 ];
 
 /// Every mistake is one line on standard error that contains all of `words`, code 2, and leaves nothing behind.
@@ -94,7 +105,8 @@ fn an_absent_table_is_refused_unless_it_may_be_made() {
     refused(&["run", "--target", &target], &["table basic", "--create"]);
     let made = folder();
     let out = made.path().join("out");
-    let ended = run(made.path(), &["run", "--target", &target, "--create", "--budget", "3s", "--out", out.to_str().unwrap()]);
+    let ended =
+        run(made.path(), &["run", "--target", &target, "--create", "--budget", "3s", "--out", out.to_str().unwrap()]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
@@ -115,7 +127,8 @@ fn reading_an_empty_table_names_the_command_that_fills_it() {
 #[test]
 fn a_temporary_engine_is_loaded_by_itself() {
     let files = folder();
-    let arguments = ["run", "--target", "memory:", "--workload", "title-read", "--batch", "10", "--budget", "3s", "--json"];
+    let arguments =
+        ["run", "--target", "memory:", "--workload", "title-read", "--batch", "10", "--budget", "3s", "--json"];
     let ended = run(files.path(), &arguments);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -128,9 +141,19 @@ fn help_is_complete_and_goes_to_standard_output() {
     let files = folder();
     let help = run(files.path(), &["sweep", "--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
-    for flag in
-        ["--target", "--workload", "--threads", "--io-threads", "--pool", "--batch", "--budget", "--seed", "--out", "--create", "--json"]
-    {
+    for flag in [
+        "--target",
+        "--workload",
+        "--threads",
+        "--io-threads",
+        "--pool",
+        "--batch",
+        "--budget",
+        "--seed",
+        "--out",
+        "--create",
+        "--json",
+    ] {
         assert!(help.stdout.contains(flag), "{flag}");
     }
     assert_eq!(run(files.path(), &["--version"]).code, Some(0));
@@ -150,7 +173,10 @@ fn every_listed_workload_can_be_printed_copied_and_run() {
         let copy = files.path().join(format!("{name}.toml"));
         fs::write(&copy, text.replace("00000\n", "000\n")).unwrap();
         let copy = copy.to_str().unwrap();
-        let ended = run(files.path(), &["run", "--target", "memory:", "--workload", copy, "--threads", "2", "--budget", "2s", "--json"]);
+        let ended = run(
+            files.path(),
+            &["run", "--target", "memory:", "--workload", copy, "--threads", "2", "--budget", "2s", "--json"],
+        );
         assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
         let result: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert!(result["peak"]["rows_per_s"].as_f64().unwrap() > 0.0, "{name}: {result}");
@@ -166,10 +192,25 @@ fn every_file_of_a_sweep_reads_back() {
     let printed: Value = serde_json::from_str(&ended.stdout).unwrap();
     let written: Value = serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
     assert_eq!(printed, written);
-    for key in ["schema", "target", "workload", "seed", "verdict", "stop_reason", "windows", "knee", "peak", "ceiling", "environment"] {
+    for key in [
+        "schema",
+        "target",
+        "workload",
+        "seed",
+        "verdict",
+        "stop_reason",
+        "windows",
+        "knee",
+        "peak",
+        "ceiling",
+        "environment",
+    ] {
         assert!(written.get(key).is_some(), "{key}");
     }
-    assert_eq!((&written["schema"], &written["seed"], &written["workload"]), (&1.into(), &7.into(), &"write-30b".into()));
+    assert_eq!(
+        (&written["schema"], &written["seed"], &written["workload"]),
+        (&1.into(), &7.into(), &"write-30b".into())
+    );
     let journal = fs::read_to_string(out.join("journal.jsonl")).unwrap();
     let lines: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(written["windows"], lines.len());
@@ -184,7 +225,8 @@ fn every_file_of_a_sweep_reads_back() {
     let csv = fs::read_to_string(out.join("points.csv")).unwrap();
     let columns = csv.lines().next().unwrap().split(',').count();
     assert!(csv.lines().all(|line| line.split(',').count() == columns), "{csv}");
-    let best: Vec<&str> = csv.lines().skip(1).filter(|line| line.starts_with(&format!("{},", peak["threads"]))).collect();
+    let best: Vec<&str> =
+        csv.lines().skip(1).filter(|line| line.starts_with(&format!("{},", peak["threads"]))).collect();
     assert!(!best.is_empty(), "{csv}");
 }
 
@@ -218,7 +260,10 @@ fn the_budget_is_a_limit_and_its_end_keeps_the_best_so_far() {
     let files = folder();
     let begun = Instant::now();
     let ended = run(files.path(), &["sweep", "--target", "memory:", "--budget", "3s", "--out", "results", "--json"]);
-    assert!(begun.elapsed() < Duration::from_secs(20), "a debug build on a busy machine starts slowly, but not that slowly");
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "a debug build on a busy machine starts slowly, but not that slowly"
+    );
     assert_eq!(ended.code, Some(4), "{ended:?}");
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(result["verdict"], "budget_exhausted");

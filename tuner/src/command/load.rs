@@ -34,11 +34,21 @@ pub(crate) fn run(plan: &LoadPlan) -> Result<Exit> {
     let target = LiveTarget::open(&plan.target, &plan.workload, plan.point, &interrupt, deadline)?;
     target.prepare(plan.create)?;
     let begun = Instant::now();
-    let job = Job { workload: Arc::clone(&plan.workload), rows: plan.rows, batch: plan.point.batch.into(), interrupt, deadline };
+    let job = Job {
+        workload: Arc::clone(&plan.workload),
+        rows: plan.rows,
+        batch: plan.point.batch.into(),
+        interrupt,
+        deadline,
+    };
     let loaded = job.run(target.session()?, plan.point.threads)?;
     let seconds = begun.elapsed().as_secs_f64();
     let speed = rate(real(loaded.rows) / seconds.max(f64::EPSILON));
-    console.line(&format!("loaded    {} rows into {} in {seconds:.1} s, {speed} rows/s", loaded.rows, plan.workload.table.name()));
+    console.line(&format!(
+        "loaded    {} rows into {} in {seconds:.1} s, {speed} rows/s",
+        loaded.rows,
+        plan.workload.table.name()
+    ));
     console.line(&format!("failed    {}", loaded.failures()));
     Ok(match (loaded.failed.is_empty(), job.interrupt.is_set()) {
         (_, true) => Exit::Interrupted,
@@ -48,7 +58,12 @@ pub(crate) fn run(plan: &LoadPlan) -> Result<Exit> {
 }
 
 /// Fills an engine that lives no longer than the sweep. A sweep over half of the rows would be a lie, so any failure ends it.
-pub(crate) fn fill(session: &Session, workload: &Arc<Workload>, interrupt: &Interrupt, deadline: Instant) -> Result<()> {
+pub(crate) fn fill(
+    session: &Session,
+    workload: &Arc<Workload>,
+    interrupt: &Interrupt,
+    deadline: Instant,
+) -> Result<()> {
     let (workload, rows, interrupt) = (Arc::clone(workload), workload.rows.count(), interrupt.clone());
     let job = Job { workload, rows, batch: FILL_BATCH, interrupt, deadline };
     let loaded = job.run(session, FILLERS)?;

@@ -86,7 +86,10 @@ impl Chooser {
                     QueryStart::Row => {
                         let from = rows.key(index).into_values().pop();
                         let to = from.as_ref().zip(span).and_then(|(from, span)| Rows::behind(from, span.get()));
-                        (from.map_or(Bound::Unbounded, Bound::Included), to.map_or(Bound::Unbounded, Bound::<Value>::Excluded))
+                        (
+                            from.map_or(Bound::Unbounded, Bound::Included),
+                            to.map_or(Bound::Unbounded, Bound::<Value>::Excluded),
+                        )
                     }
                 };
                 let partition = rows.key_prefix(index, table.partition_len());

@@ -6,6 +6,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use peristyle::{Response, Result};
 
+use super::worker::nanos;
+
 /// The class under which requests count that were not answered long after the window.
 pub(crate) const UNANSWERED: &str = "unanswered";
 
@@ -35,10 +37,8 @@ pub(crate) struct Recorder {
     pub(crate) example: Option<String>,
     /// Rows asked for by key that weren't there.
     pub(crate) missing: u64,
-    /// Time spent on making requests, in the sampled ones.
-    pub(crate) generating: Duration,
-    /// How many were sampled.
-    pub(crate) generated: u64,
+    /// Nanoseconds spent on making a request, in a sample of them.
+    pub(crate) generating: Option<Histogram<u64>>,
 }
 
 /// Rows that succeeded, rows that weren't there, and failures.
@@ -85,7 +85,8 @@ impl Recorder {
     pub(crate) fn new(operations: usize, bucket: Duration) -> Self {
         // Two digits are a precision of 1 %; the histogram grows with the longest latency seen.
         let histogram = || Histogram::new(2).ok();
-        Self { bucket, latencies: (0..operations).filter_map(|_| histogram()).collect(), ..Self::default() }
+        let latencies = (0..operations).filter_map(|_| histogram()).collect();
+        Self { bucket, latencies, generating: histogram(), ..Self::default() }
     }
 
     /// Records an answered request that ended `at` after the start of the window.
@@ -102,8 +103,7 @@ impl Recorder {
         if tally.failed.is_empty()
             && let Some(histogram) = self.latencies.get_mut(operation)
         {
-            // It grows as needed; only a latency of centuries would not fit.
-            let _ = histogram.record(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX).max(1));
+            add(histogram, latency);
         }
         for (class, message) in tally.failed {
             self.fail(class, 1);
@@ -118,8 +118,9 @@ impl Recorder {
 
     /// Records how long it took to make a request.
     pub(crate) fn generated(&mut self, took: Duration) {
-        self.generating += took;
-        self.generated += 1;
+        if let Some(histogram) = &mut self.generating {
+            add(histogram, took);
+        }
     }
 
     /// Adds what another worker did: everything is summed, nothing replaced.
@@ -135,14 +136,20 @@ impl Recorder {
             // Both grow as needed, so there is no value that doesn't fit.
             let _ = mine.add(its);
         }
+        if let (Some(mine), Some(its)) = (&mut self.generating, &other.generating) {
+            let _ = mine.add(its);
+        }
         for (class, count) in other.errors {
             self.fail(class, count);
         }
         self.example = self.example.take().or(other.example);
         self.missing += other.missing;
-        self.generating += other.generating;
-        self.generated += other.generated;
     }
+}
+
+fn add(histogram: &mut Histogram<u64>, time: Duration) {
+    // It grows as needed; only a time of centuries would not fit.
+    let _ = histogram.record(nanos(time).max(1));
 }
 
 #[cfg(test)]

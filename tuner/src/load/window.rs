@@ -174,15 +174,21 @@ struct Times {
     partial: bool,
 }
 
-fn summarise(load: &Load<'_>, mut total: Recorder, times: Times, cpu: Option<crate::machine::CpuShares>) -> Measurement {
+fn summarise(
+    load: &Load<'_>,
+    mut total: Recorder,
+    times: Times,
+    cpu: Option<crate::machine::CpuShares>,
+) -> Measurement {
     // What was counted after an interrupt, or lies in a bucket that isn't whole, has no rate.
     total.buckets.resize(times.full, super::recorder::Bucket::default());
     let seconds = times.bucket.as_secs_f64();
     let rates: Vec<f64> = total.buckets.iter().map(|bucket| real(bucket.rows) / seconds).collect();
     let requests: u64 = total.buckets.iter().map(|bucket| bucket.requests).sum();
     let measured = seconds * real_len(times.full);
-    let made = real(total.generated.max(1));
-    let generator = total.generating.as_secs_f64() / made * real(requests) / measured.max(f64::EPSILON);
+    // The median: a thread that is displaced while it makes a request would count for many.
+    let making = total.generating.as_ref().map_or(0.0, |histogram| real(histogram.value_at_quantile(0.5)) / 1e9);
+    let generator = making * real(requests) / measured.max(f64::EPSILON);
     let names = load.workload.operations.iter().map(|operation| operation.kind.name());
     let mut latencies = std::collections::BTreeMap::new();
     for (name, histogram) in names.zip(total.latencies) {

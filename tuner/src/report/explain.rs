@@ -19,7 +19,9 @@ const GENERATOR: f64 = 0.2;
 /// Sentences that explain the chosen point.
 pub(crate) fn explain(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let answer = &outcome.answer;
-    let Some(choice) = answer.knee.as_ref().or(answer.peak.as_ref()) else { return failures(outcome).into_iter().collect() };
+    let Some(choice) = answer.knee.as_ref().or(answer.peak.as_ref()) else {
+        return failures(outcome).into_iter().collect();
+    };
     let windows = outcome.windows_at(&choice.trials);
     let mut why = Vec::new();
     if answer.verdict == Verdict::KneeFound {
@@ -54,17 +56,25 @@ fn processor(plan: &Plan, point: Point, cpu: CpuShares) -> String {
     let (client, others, total) = (percent(cpu.client), percent(cpu.others), cpu.client + cpu.others);
     if plan.target.is_in_process() {
         let full = if total >= FULL { "the machine is full" } else { "the processor is not the limit" };
-        return format!("{full}: client and engine are one process, which takes {client}, and the rest of the machine {others}");
+        return format!(
+            "{full}: client and engine are one process, which takes {client}, and the rest of the machine {others}"
+        );
     }
     let share = f64::from(point.io_threads.min(plan.space.cores)) / f64::from(plan.space.cores.max(1));
     let threads_full = cpu.client >= FULL * share && plan.space.on(Axis::IoThreads).hi() == point.io_threads;
     let bound = cpu.client >= CLIENT_BOUND || threads_full;
     match (plan.target.is_on_this_machine(), bound, total >= FULL) {
-        (true, true, _) => format!("client-bound: the client takes {client} of the machine that it shares with the server ({others})"),
-        (true, false, true) => {
-            format!("the machine is full: the client takes {client} of it and the server {others}; apart, both would go further")
+        (true, true, _) => format!(
+            "client-bound: the client takes {client} of the machine that it shares with the server ({others} with all else)"
+        ),
+        (true, false, true) => format!(
+            "the machine is full: the client takes {client} of it, the server with all else {others}; apart, both may go further"
+        ),
+        (true, false, false) => {
+            format!(
+                "the processor is not the limit: the client takes {client} of this machine, the server with all else {others}"
+            )
         }
-        (true, false, false) => format!("the processor is not the limit: client {client}, server {others} of this machine"),
         (false, true, _) => format!("client-bound: the client's processor is at {client}, so the server may take more"),
         (false, false, _) => format!("the client is not the limit: its processor is at {client}"),
     }
@@ -74,7 +84,8 @@ fn processor(plan: &Plan, point: Point, cpu: CpuShares) -> String {
 fn generator(plan: &Plan, windows: &[&Window], cpu: CpuShares) -> Option<String> {
     let cores = windows.iter().map(|window| window.measurement.generator).sum::<f64>() / real(windows.len() as u64);
     let share = cores / (cpu.client * f64::from(plan.space.cores)).max(f64::EPSILON);
-    (share > GENERATOR).then(|| format!("making the requests takes {} of the client's processor time", percent(share.min(1.0))))
+    (share > GENERATOR)
+        .then(|| format!("making the requests takes {} of the client's processor time", percent(share.min(1.0))))
 }
 
 /// A warning where reads found nothing.

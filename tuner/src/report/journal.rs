@@ -111,7 +111,8 @@ impl Journal {
     pub(crate) fn add(&mut self, window: &Window) -> Result<()> {
         self.lines += 1;
         let fail = |error: std::io::Error| Failure::write(&self.path, error);
-        let mut line = serde_json::to_vec(&Line::of(self.lines, window)).map_err(|error| Failure::write(&self.path, error))?;
+        let mut line =
+            serde_json::to_vec(&Line::of(self.lines, window)).map_err(|error| Failure::write(&self.path, error))?;
         line.push(b'\n');
         self.file.write_all(&line).map_err(fail)?;
         self.file.sync_data().map_err(fail)

@@ -23,7 +23,8 @@ impl OutFolder {
         let fail = |error: std::io::Error| {
             Failure::input(format!("can't write to --out {}: {error}; choose another folder", path.display()))
         };
-        let missing: Vec<PathBuf> = path.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+        let missing: Vec<PathBuf> =
+            path.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
         let made = missing.into_iter().filter(|folder| !folder.as_os_str().is_empty()).rev().collect();
         let mut folder = Self { path: path.to_owned(), made, keep: false };
         if path.join("result.json").exists() || path.join(JOURNAL).exists() {

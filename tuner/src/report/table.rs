@@ -43,7 +43,9 @@ pub(crate) fn row(window: &Window) -> String {
         (purpose, None) => format!("  {}", purpose.name().replace('_', "-")),
     };
     let (rate, errors) = (rate(trial.rate), measurement.failures());
-    format!("{threads:>7} {io_threads:>3} {pool:>5} {batch:>6} {rate:>9} {error:>7} {p50:>9} {p99:>9} {errors:>8} {busy:>5}{note}")
+    format!(
+        "{threads:>7} {io_threads:>3} {pool:>5} {batch:>6} {rate:>9} {error:>7} {p50:>9} {p99:>9} {errors:>8} {busy:>5}{note}"
+    )
 }
 
 /// The lines after the last window: a name, and what it is.

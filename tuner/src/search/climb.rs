@@ -13,6 +13,8 @@ use crate::space::{Axis, Point, Space};
 pub(super) const BASELINES: usize = 2;
 /// Warm-up windows at the most.
 const WARM_UPS: u32 = 4;
+/// How often threads and rows per request are searched in turns.
+const TURNS: u32 = 3;
 /// Threads of the warm-up, where the range allows it: enough to wake every part of a server.
 const WARM_UP_THREADS: u32 = 32;
 
@@ -67,9 +69,18 @@ impl Climb {
         for axis in [Axis::Threads, Axis::Batch, Axis::IoThreads, Axis::Pool] {
             here = self.advance(run, here, axis)?;
         }
-        // The best batch and pool change how many threads are needed.
-        if here.with(Axis::Threads, 1) != self.space.lowest().with(Axis::Threads, 1) {
+        // More rows per request, and more of the rest, save threads, and fewer threads leave room for more rows per request.
+        let lowest = self.space.lowest();
+        for _ in 0..TURNS {
+            if here.with(Axis::Threads, lowest.threads) == lowest {
+                break;
+            }
+            let before = here.threads;
             here = self.advance(run, here, Axis::Threads)?;
+            if here.threads * 4 > before * 3 {
+                break;
+            }
+            here = self.advance(run, here, Axis::Batch)?;
         }
         for axis in Axis::ALL {
             let enough = run.best().map_or(0.0, |best| best.1) * (1.0 - DELTA);
@@ -79,8 +90,8 @@ impl Climb {
         Ok(())
     }
 
-    /// Explores the line through a point and goes to its cheapest good value. More rows per request are taken as far as they
-    /// help, because they save threads, which come first in the order of cost.
+    /// Explores the line through a point and goes to its cheapest good value; for rows per request to the dearest one, because
+    /// they save threads, which come first in the order of cost. What is too much of them goes at the end.
     fn advance(&self, run: &mut Replay<'_>, here: Point, axis: Axis) -> Result<Point, Pause> {
         let line = self.line(here, axis);
         if line.span.is_fixed() {
@@ -88,8 +99,9 @@ impl Climb {
         }
         line.explore(run)?;
         let Some((best, rate)) = line.best(run) else { return Ok(here) };
-        let cheapest = line.lowest(run, rate * (1.0 - DELTA)).unwrap_or(best);
-        Ok(here.with(axis, if axis == Axis::Batch { best } else { cheapest }))
+        let enough = run.nearly(here.with(axis, best), rate);
+        let value = if axis == Axis::Batch { line.highest(run, enough) } else { line.lowest(run, enough) };
+        Ok(here.with(axis, value.unwrap_or(best)))
     }
 
     fn line(&self, through: Point, axis: Axis) -> Line {
@@ -157,7 +169,9 @@ pub(super) fn so_far(run: &Replay<'_>, windows: usize, budget: Duration, end: En
 
 pub(super) fn out_of_time(windows: usize, budget: Duration) -> String {
     let budget = humantime::format_duration(budget);
-    format!("the budget of {budget} ended after {windows} windows, before the search did; raise --budget or narrow the ranges")
+    format!(
+        "the budget of {budget} ended after {windows} windows, before the search did; raise --budget or narrow the ranges"
+    )
 }
 
 /// The two best points that cost less than the knee.
@@ -175,7 +189,7 @@ pub(super) fn cheaper(run: &Replay<'_>, knee: Point) -> Vec<Alternative> {
 /// So long that a whole search of this space fits the budget; at least a quarter of a second, at most ten.
 fn window_for(space: &Space, budget: Duration) -> Duration {
     let rungs = |axis: Axis| if space.on(axis).is_fixed() { 0 } else { space.on(axis).ladder().len() + 2 };
-    let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2;
+    let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2 + rungs(Axis::Batch) / 2;
     let windows = u32::try_from(exploring + 40).unwrap_or(u32::MAX);
     // A third on top of each window for its warm-up, connecting, and waiting for the last answers.
     (budget * 3 / 4 / windows).clamp(Duration::from_millis(250), Duration::from_secs(10))

@@ -188,7 +188,10 @@ impl Finals<'_> {
             (Verdict::BudgetExhausted, out_of_time(run.position(), self.budget))
         } else if let Some(axis) = edge {
             let span = self.space.on(axis);
-            (Verdict::NoPeakInRange, format!("rows/s still rise at the end of {} {span}; raise it to find the peak", axis.name()))
+            (
+                Verdict::NoPeakInRange,
+                format!("rows/s still rise at the end of {} {span}; raise it to find the peak", axis.name()),
+            )
         } else {
             (Verdict::KneeFound, "every range was searched, and the knee held in a fresh run".into())
         };
@@ -213,7 +216,8 @@ fn mean(rates: &[f64]) -> f64 {
 /// The points worth another look: the two best, the cheapest that comes near, and its neighbours in cost.
 fn finalists(run: &Replay<'_>) -> Vec<Point> {
     let Some((peak, rate)) = run.best() else { return Vec::new() };
-    let near = run.tallies().iter().filter(|(_, tally)| tally.is_feasible() && tally.mean() >= rate * (1.0 - 3.0 * DELTA));
+    let near =
+        run.tallies().iter().filter(|(_, tally)| tally.is_feasible() && tally.mean() >= rate * (1.0 - 3.0 * DELTA));
     let near: Vec<(Point, f64)> = near.map(|(point, tally)| (*point, tally.mean())).collect();
     let knee = near.iter().position(|(_, mean)| *mean >= rate * (1.0 - DELTA)).unwrap_or_default();
     let neighbours = near.iter().skip(knee.saturating_sub(1)).take(if knee > 0 { 3 } else { 2 }).map(|it| it.0);

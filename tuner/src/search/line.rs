@@ -1,7 +1,7 @@
 //! The search along one axis.
 
-use super::replay::{Pause, Replay};
 use super::DELTA;
+use super::replay::{Pause, Replay};
 use crate::space::{Axis, Point, Span};
 use crate::stats::between;
 
@@ -81,9 +81,8 @@ impl Line {
     /// The values that were measured on this line, ascending; `None` for those that failed.
     fn known(&self, run: &Replay<'_>) -> Vec<(u32, Option<f64>)> {
         let on_line = run.tallies().iter().filter(|(point, _)| point.with(self.axis, 1) == self.at(1));
-        let mut known: Vec<_> = on_line
-            .map(|(point, tally)| (point.on(self.axis), tally.is_feasible().then(|| tally.mean())))
-            .collect();
+        let mut known: Vec<_> =
+            on_line.map(|(point, tally)| (point.on(self.axis), tally.is_feasible().then(|| tally.mean()))).collect();
         known.sort_by_key(|known| known.0);
         known
     }
@@ -97,6 +96,12 @@ impl Line {
     /// The lowest value that gives at least this rate.
     pub(crate) fn lowest(&self, run: &Replay<'_>, enough: f64) -> Option<u32> {
         self.known(run).into_iter().find(|(_, rate)| rate.is_some_and(|rate| rate >= enough)).map(|known| known.0)
+    }
+
+    /// The highest value that gives at least this rate.
+    pub(crate) fn highest(&self, run: &Replay<'_>, enough: f64) -> Option<u32> {
+        let mut falling = self.known(run).into_iter().rev();
+        falling.find(|(_, rate)| rate.is_some_and(|rate| rate >= enough)).map(|known| known.0)
     }
 
     /// Narrows where the rate falls below `enough`, and returns the lowest value that gives it.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Ceiling, Probe, Purpose, Trial};
+use super::{Ceiling, DELTA, Probe, Purpose, Trial};
 use crate::space::Point;
 use crate::stats::real_len;
 
@@ -135,6 +135,12 @@ impl<'h> Replay<'h> {
     /// The index of the next window.
     pub(crate) fn position(&self) -> usize {
         self.next
+    }
+
+    /// The rate that counts as within [`DELTA`] of a point's while there is but one window of each: a standard error less, for
+    /// the best of many windows owes a part of its rate to luck. The finals compare more strictly.
+    pub(crate) fn nearly(&self, point: Point, rate: f64) -> f64 {
+        rate * (1.0 - DELTA) - self.tallies.get(&point).map_or(0.0, Tally::doubt) / 2.0
     }
 
     /// The point with the highest mean, among those without errors.

@@ -68,7 +68,9 @@ impl Server {
 
     /// The sum of twelve uniform numbers, less six: near enough to a normal one.
     fn normal(&self, index: usize) -> f64 {
-        let uniform = |part: u64| f64::from(u32::try_from(mix(mix(self.seed, index as u64), part) >> 32).unwrap()) / f64::from(u32::MAX);
+        let uniform = |part: u64| {
+            f64::from(u32::try_from(mix(mix(self.seed, index as u64), part) >> 32).unwrap()) / f64::from(u32::MAX)
+        };
         (0..12).map(uniform).sum::<f64>() - 6.0
     }
 
@@ -99,7 +101,8 @@ fn climb(space: Space, seed: u64) -> Climb {
 }
 
 fn best(server: &Server, space: Space) -> f64 {
-    let rates = (space.threads.lo()..=space.threads.hi()).map(|n| server.truth(space.lowest().with(crate::space::Axis::Threads, n)));
+    let rates = (space.threads.lo()..=space.threads.hi())
+        .map(|n| server.truth(space.lowest().with(crate::space::Axis::Threads, n)));
     rates.fold(0.0, f64::max)
 }
 
@@ -118,23 +121,194 @@ fn losses(make: impl Fn() -> Server, space: Space, seeds: u64) -> (Vec<f64>, Vec
     (losses, verdicts, windows)
 }
 
+/// The 95th percentile of losses that are sorted.
+fn p95(losses: &[f64]) -> f64 {
+    losses[losses.len() * 95 / 100]
+}
+
+fn count(verdicts: &[Verdict], wanted: Verdict) -> usize {
+    verdicts.iter().filter(|verdict| **verdict == wanted).count()
+}
+
+const SEEDS: u64 = 100;
+
+/// A, B, C, E and the published fit of the Cisco benchmark (B. Schwartz, Practical Scalability Analysis with the USL).
+const PEAKED: [(f64, f64, f64); 5] = [
+    (1000.0, 0.05, 0.0005),
+    (5000.0, 0.02, 2e-5),
+    (200.0, 0.1, 0.01),
+    (1.0, 0.02, 0.02),
+    (995.649, 0.026_716, 7.690_94e-4),
+];
+
 #[test]
-#[ignore]
-fn show() {
-    let spaces = space("1..512");
+fn the_knee_of_a_server_with_a_peak_is_found_with_little_loss() {
     for noise in [0.01, 0.02] {
-        for (name, l, s, k) in [("A", 1000.0, 0.05, 0.0005), ("B", 5000., 0.02, 2e-5), ("C", 200.0, 0.1, 0.01), ("D", 1000.0, 0.03, 0.0), ("E", 1.0, 0.02, 0.02), ("cisco", 995.649, 0.026716, 7.69094e-4)] {
-            let (losses, verdicts, windows) = losses(|| Server { noise, ..Server::usl(l, s, k) }, spaces, 200);
-            let count = |v: Verdict| verdicts.iter().filter(|x| **x == v).count();
-            println!("{name} {noise}: p50 {:.2} p95 {:.2} max {:.2} knee {} nopeak {} unstable {} budget {} windows {windows}", losses[100]*100., losses[190]*100., losses[199]*100.,
-                count(Verdict::KneeFound), count(Verdict::NoPeakInRange), count(Verdict::Unstable), count(Verdict::BudgetExhausted));
+        for (lambda, sigma, kappa) in PEAKED {
+            let make = || Server { noise, ..Server::usl(lambda, sigma, kappa) };
+            let (losses, verdicts, windows) = losses(make, space("1..512"), SEEDS);
+            let name = format!("{lambda} at {noise}: p95 {:.4}, {windows} windows", p95(&losses));
+            assert!(p95(&losses) <= 0.03, "{name}");
+            assert!(count(&verdicts, Verdict::KneeFound) >= 97, "{name}: {verdicts:?}");
+            assert!(windows <= 75, "{name}");
         }
-        let (losses, verdicts, windows) = losses(|| Server { noise, plateau: Some(128000.), ..Server::usl(24078., 0.074, 0.0) }, spaces, 200);
-        println!("plateau {noise}: p95 {:.2} knee {} windows {windows}", losses[190]*100., verdicts.iter().filter(|v| **v==Verdict::KneeFound).count());
-        let (losses, verdicts, windows) = self::losses(|| Server { noise, drift: Some((0.3, 0.9)), ..Server::usl(1000., 0.05, 0.0005) }, spaces, 200);
-for d in [0.12, 0.2, 0.4, 0.5] {
-        let (losses, verdicts, windows) = self::losses(|| Server { noise, drift: Some((d, 0.9)), ..Server::usl(1000., 0.05, 0.0005) }, spaces, 200);
-        println!("drift {d} {noise}: p95 {:.2} unstable {} windows {windows}", losses[190]*100., verdicts.iter().filter(|v| **v==Verdict::Unstable).count());}
-        println!("drift {noise}: p95 {:.2} unstable {} windows {windows}", losses[190]*100., verdicts.iter().filter(|v| **v==Verdict::Unstable).count());
     }
+}
+
+#[test]
+fn the_knee_is_the_cheap_end_of_a_plateau() {
+    // MySQL 5.6 on four cores with eight threads (xaprb.com, 2015): flat from 8 clients on.
+    let make = || Server { plateau: Some(128_000.0), ..Server::usl(24_078.0, 0.0744, 0.0) };
+    let (losses, verdicts, _) = losses(make, space("1..512"), SEEDS);
+    assert!(p95(&losses) <= 0.03 && count(&verdicts, Verdict::KneeFound) >= 97);
+    let (answer, _) = make().sweep(&climb(space("1..512"), 1));
+    assert!((8..=9).contains(&answer.knee.unwrap().point.threads));
+}
+
+#[test]
+fn what_still_rises_at_the_end_has_no_peak_in_range() {
+    let rising = |lambda, sigma, kappa, threads| {
+        let (_, verdicts, _) = losses(|| Server::usl(lambda, sigma, kappa), space(threads), SEEDS);
+        count(&verdicts, Verdict::NoPeakInRange)
+    };
+    // D has no peak at all, that of A lies beyond.
+    assert!(rising(1000.0, 0.03, 0.0, "1..512") >= 95);
+    assert!(rising(1000.0, 0.05, 0.0005, "1..16") >= 97);
+    let (answer, _) = Server::usl(1000.0, 0.05, 0.0005).sweep(&climb(space("1..16"), 1));
+    assert!(answer.knee.is_none());
+    assert_eq!(answer.peak.unwrap().point.threads, 16);
+    assert_eq!(answer.stop_reason, "rows/s still rise at the end of threads 1..16; raise it to find the peak");
+}
+
+#[test]
+fn a_point_with_errors_is_a_ceiling_and_never_the_answer() {
+    for seed in 0..SEEDS {
+        let server = Server { fails_above: Some(20), seed, ..Server::usl(1000.0, 0.05, 0.0005) };
+        let (answer, _) = server.sweep(&climb(space("1..512"), seed));
+        assert_eq!(answer.verdict, Verdict::KneeFound, "{answer:?}");
+        let knee = answer.knee.unwrap().point;
+        assert!((16..=20).contains(&knee.threads), "{knee}");
+        let ceiling = answer.ceiling.unwrap();
+        assert!(ceiling.point.threads > 20 && ceiling.cause == "overloaded", "{ceiling:?}");
+    }
+}
+
+#[test]
+fn where_everything_fails_no_point_is_feasible() {
+    let server = Server { fails_above: Some(0), ..Server::usl(1000.0, 0.05, 0.0005) };
+    let (answer, history) = server.sweep(&climb(space("1..512"), 1));
+    assert_eq!((answer.verdict, answer.peak, answer.knee), (Verdict::NoFeasiblePoint, None, None));
+    assert!(answer.stop_reason.contains("overloaded"), "{}", answer.stop_reason);
+    assert!(history.len() <= 6);
+}
+
+#[test]
+fn a_server_that_does_nothing_is_not_feasible() {
+    let (answer, _) = Server { lambda: 0.0, ..Server::usl(1.0, 0.0, 0.0) }.sweep(&climb(space("1..8"), 1));
+    assert_eq!(answer.verdict, Verdict::NoFeasiblePoint);
+    assert!(answer.stop_reason.contains("did nothing"), "{}", answer.stop_reason);
+}
+
+#[test]
+fn a_server_that_slows_down_meanwhile_is_unstable() {
+    let make = || Server { drift: Some((0.2, 0.9)), ..Server::usl(1000.0, 0.05, 0.0005) };
+    let (_, verdicts, _) = losses(make, space("1..512"), SEEDS);
+    assert!(count(&verdicts, Verdict::Unstable) >= 95, "{verdicts:?}");
+}
+
+#[test]
+fn windows_that_tell_nothing_apart_are_unstable() {
+    let server = Server { noise: 0.4, ..Server::usl(1000.0, 0.05, 0.0005) };
+    let (answer, _) = server.sweep(&climb(space("1..64"), 3));
+    assert_ne!(answer.verdict, Verdict::KneeFound, "{answer:?}");
+}
+
+#[test]
+fn the_best_batch_is_found_and_fewer_threads_with_it() {
+    let batch = Space { batch: "1..256".parse().unwrap(), ..space("1..512") };
+    let mut few = 0;
+    for seed in 0..SEEDS {
+        let server =
+            Server { batching: Some((10.0, 1.0)), plateau: Some(20_000.0), seed, ..Server::usl(1000.0, 0.05, 0.0005) };
+        let (answer, _) = server.sweep(&climb(batch, seed));
+        let knee = answer.knee.or(answer.peak).unwrap().point;
+        assert!(server.truth(knee) >= 20_000.0 * 0.96, "{knee}");
+        few += u32::from(knee.threads <= 5);
+    }
+    // One row per request never gets there, two rows do with 40 threads, 256 rows with two.
+    assert!(few >= 90, "{few}");
+}
+
+#[test]
+fn the_budget_is_kept_and_its_end_is_said() {
+    for seconds in [2, 5, 10, 20, 40] {
+        let budget = Duration::from_secs(seconds);
+        let (answer, history) = Server::usl(1000.0, 0.05, 0.0005).sweep(&Climb::new(space("1..512"), budget, 1));
+        assert!(history.last().unwrap().spent <= budget, "{seconds}");
+        if answer.verdict == Verdict::BudgetExhausted {
+            assert!(answer.peak.is_some() && answer.stop_reason.contains("--budget"), "{answer:?}");
+        } else {
+            assert_eq!(answer.verdict, Verdict::KneeFound, "{seconds}");
+        }
+    }
+}
+
+#[test]
+fn a_search_never_measures_outside_its_ranges_and_repeats_itself_exactly() {
+    let space = Space {
+        threads: "3..100".parse().unwrap(),
+        io_threads: "1..3".parse().unwrap(),
+        pool: "2..5".parse().unwrap(),
+        batch: "2..50".parse().unwrap(),
+        cores: 2,
+    };
+    let server = Server { batching: Some((5.0, 1.0)), ..Server::usl(1000.0, 0.05, 0.0005) };
+    let (answer, history) = server.sweep(&climb(space, 4));
+    for trial in &history {
+        for axis in crate::space::Axis::ALL {
+            let (value, span) = (trial.probe.point.on(axis), space.on(axis));
+            assert!((span.lo()..=span.hi()).contains(&value), "{}", trial.probe.point);
+        }
+    }
+    assert_eq!(server.sweep(&climb(space, 4)), (answer, history));
+}
+
+#[test]
+fn an_end_from_outside_keeps_the_best_so_far() {
+    let search = climb(space("1..512"), 1);
+    let (_, history) = Server::usl(1000.0, 0.05, 0.0005).sweep(&search);
+    for length in 0..history.len() {
+        let answer = search.conclude(&history[..length], End::Interrupted);
+        assert_eq!(answer.verdict, Verdict::Interrupted);
+        let measured = history[..length].iter().any(|trial| trial.probe.purpose != Purpose::WarmUp);
+        assert_eq!(answer.peak.is_some(), measured, "{length}");
+    }
+}
+
+#[test]
+fn the_reported_figure_is_fresh_and_without_bias() {
+    let (mut ratios, mut fresh) = (Vec::new(), true);
+    for seed in 0..SEEDS {
+        let server = Server { noise: 0.02, seed: mix(5, seed), ..Server::usl(1000.0, 0.05, 0.0005) };
+        let (answer, history) = server.sweep(&climb(space("1..512"), seed));
+        let Some(knee) = answer.knee else { continue };
+        fresh &= knee.trials.iter().all(|index| history[*index].probe.purpose == Purpose::Confirm);
+        let mean = knee.trials.iter().map(|index| history[*index].rate).sum::<f64>() / knee.trials.len() as f64;
+        ratios.push(mean / server.truth(knee.point) - 1.0);
+    }
+    let bias = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    assert!(fresh && bias.abs() < 0.005, "{bias}");
+}
+
+#[test]
+fn a_run_of_one_point_reports_it_without_calling_it_a_knee() {
+    let point = Point { threads: 4, io_threads: 1, pool: 1, batch: 1 };
+    let server = Server::usl(1000.0, 0.05, 0.0005);
+    let (answer, history) = server.sweep(&Fixed::new(point, Duration::from_secs(20)));
+    assert_eq!((answer.verdict, answer.knee), (Verdict::NoPeakInRange, None));
+    assert_eq!(answer.peak.unwrap().trials.len(), 8);
+    assert!(history.last().unwrap().spent <= Duration::from_secs(20));
+    let failing = Server { fails_above: Some(1), ..server };
+    let (answer, _) = failing.sweep(&Fixed::new(point, Duration::from_secs(20)));
+    assert_eq!(answer.verdict, Verdict::NoFeasiblePoint);
 }

@@ -28,7 +28,8 @@ impl Estimate {
         let mut best = Self::of_independent(samples)?;
         let mut size = 2;
         while samples.len() / size >= 5 {
-            let batches: Vec<f64> = samples.chunks_exact(size).filter_map(|batch| moments(batch).map(|it| it.0)).collect();
+            let batches: Vec<f64> =
+                samples.chunks_exact(size).filter_map(|batch| moments(batch).map(|it| it.0)).collect();
             if let Some(batched) = Self::of_independent(&batches)
                 && batched.std_err > best.std_err
             {

@@ -78,11 +78,13 @@ impl LiveTarget {
             within(session, self.limit(SCHEMA), "create", make)
                 .map_err(|why| self.failure(&format!("can't create table {}", table.name()), &why))?;
         }
-        let open = async { Ok(session.client.table(Arc::clone(table)).await.map_err(|error| (error.kind(), error.to_string()))) };
+        let open = async {
+            Ok(session.client.table(Arc::clone(table)).await.map_err(|error| (error.kind(), error.to_string())))
+        };
         match within(session, self.limit(REQUEST), "open", open) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err((ErrorKind::NotFound, why))) => Err(Failure::input(self.uri.hide(&format!(
-                "table {} of workload {} is not at {}: {why}; make it with --create, or check the URI",
+                "no table {} for workload {} at {}: {why}; --create makes it",
                 table.name(),
                 self.workload.name,
                 self.uri
@@ -99,7 +101,8 @@ impl LiveTarget {
         let read = Read::GetAll { keys, columns: Projection::default() };
         let request = Request::read(Arc::clone(&self.workload.table), read);
         let look = async { session.client.call(request).await?.into_rows() };
-        let found = within(session, self.limit(REQUEST), "read", look).map_err(|why| self.failure("can't read the table", &why))?;
+        let found = within(session, self.limit(REQUEST), "read", look)
+            .map_err(|why| self.failure("can't read the table", &why))?;
         Ok(found.iter().any(Option::is_some))
     }
 

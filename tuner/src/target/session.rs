@@ -60,7 +60,9 @@ impl Session {
     pub(crate) fn end(self, uri: &TargetUri) {
         if !uri.is_in_process() {
             // A server that doesn't answer now is none of the next window's business.
-            let _ = self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), self.client.close()).await });
+            let _ = self
+                .runtime
+                .block_on(async { tokio::time::timeout(Duration::from_secs(1), self.client.close()).await });
         }
         self.runtime.shutdown_background();
     }
@@ -69,7 +71,10 @@ impl Session {
 fn runtime(io_threads: u32) -> Result<Runtime, Refusal> {
     let threads = usize::try_from(io_threads).unwrap_or(usize::MAX).max(1);
     let runtime = Builder::new_multi_thread().worker_threads(threads).thread_name("tuner-io").enable_all().build();
-    runtime.map_err(|error| Refusal { class: "client_threads", message: format!("can't start {io_threads} io threads: {error}") })
+    runtime.map_err(|error| Refusal {
+        class: "client_threads",
+        message: format!("can't start {io_threads} io threads: {error}"),
+    })
 }
 
 async fn connect(uri: &TargetUri, pool: u32, limit: Duration) -> Result<Client, Refusal> {
@@ -82,7 +87,10 @@ async fn connect(uri: &TargetUri, pool: u32, limit: Duration) -> Result<Client, 
         }),
         Err(_) => Err(Refusal {
             class: "timeout_connect",
-            message: format!("can't open {uri}: no connection within {:.0} s; check hosts and port", limit.as_secs_f64()),
+            message: format!(
+                "can't open {uri}: no connection within {:.0} s; check hosts and port",
+                limit.as_secs_f64()
+            ),
         }),
     }
 }

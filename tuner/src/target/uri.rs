@@ -184,7 +184,9 @@ mod tests {
         assert!(uri("embedded:").is_temporary() && uri("memory:").is_temporary());
         assert!(!uri("embedded:/tmp/x").is_temporary() && uri("embedded:/tmp/x").is_in_process());
         assert!(uri("embedded:?durability=relaxed").is_temporary());
-        assert!(uri("cql://127.0.0.2:9042/ks").is_on_this_machine() && uri("cql://u:p@localhost/ks").is_on_this_machine());
+        assert!(
+            uri("cql://127.0.0.2:9042/ks").is_on_this_machine() && uri("cql://u:p@localhost/ks").is_on_this_machine()
+        );
         assert!(!uri("cql://db.example/ks").is_on_this_machine());
     }
 }

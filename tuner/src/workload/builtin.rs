@@ -37,7 +37,8 @@ pub(crate) const BUILTIN: &[Builtin] = builtin![
 pub(super) fn unknown(name: &str) -> String {
     let likeness = |builtin: &&Builtin| strsim::jaro_winkler(builtin.name, name);
     let nearest = BUILTIN.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let hint = nearest.filter(|nearest| likeness(nearest) > 0.7).map(|nearest| format!("; did you mean {}?", nearest.name));
+    let hint =
+        nearest.filter(|nearest| likeness(nearest) > 0.7).map(|nearest| format!("; did you mean {}?", nearest.name));
     let names: Vec<&str> = BUILTIN.iter().map(|builtin| builtin.name).collect();
     format!(
         "there is no workload {name:?}{} The built-in ones are {}; a file of your own ends in .toml",

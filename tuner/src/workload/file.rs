@@ -8,9 +8,9 @@ use peristyle::model::{TableSpec, Type};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::Workload;
 use super::operation::{Keys, Kind, Operation, QueryStart};
 use super::rows::{Rows, Source, constant, is_numbered};
-use super::Workload;
 use crate::failure::{Failure, Result};
 
 /// The longest random value.
@@ -183,7 +183,8 @@ impl File {
         let sources = sources(&table, self.rows.columns)?;
         let at = self.operations.span().start;
         let operations = self.operations.into_inner();
-        let operations = operations.into_iter().map(|data| operation(&table, data)).collect::<Result<Vec<_>, Fault>>()?;
+        let operations =
+            operations.into_iter().map(|data| operation(&table, data)).collect::<Result<Vec<_>, Fault>>()?;
         if operations.iter().all(|operation| operation.weight == 0) {
             return Err((at, "no operation has a weight above 0".into()));
         }
@@ -202,7 +203,8 @@ fn sources(table: &TableSpec, columns: Spanned<BTreeMap<String, Spanned<ColumnDa
             return Err((at, format!("column {} of table {} has no entry in rows.columns", column.name, table.name())));
         };
         let at = data.span().start;
-        sources.push(source(data.into_inner(), column.ty).map_err(|why| (at, format!("column {}: {why}", column.name)))?);
+        sources
+            .push(source(data.into_inner(), column.ty).map_err(|why| (at, format!("column {}: {why}", column.name)))?);
     }
     match columns.into_iter().next() {
         Some((name, data)) => Err((data.span().start, format!("table {} has no column {name:?}", table.name()))),
@@ -275,7 +277,10 @@ fn check_query(table: &TableSpec, start: QueryStart, span: Option<NonZeroU64>, l
     }
     let spans = matches!(column.ty, Type::I32 | Type::I64 | Type::Timestamp | Type::Date);
     if span.is_some() && !spans {
-        return Err(format!("span needs a clustering column of numbers or times, but {} is {}", column.name, column.ty));
+        return Err(format!(
+            "span needs a clustering column of numbers or times, but {} is {}",
+            column.name, column.ty
+        ));
     }
     Ok(())
 }

@@ -15,14 +15,7 @@ pub(crate) enum Source {
     /// The same in every row.
     Constant(String),
     /// A number: (index / divide) % modulo, or a random number below `modulo`, then × step + start.
-    Number {
-        random: bool,
-        divide: u64,
-        modulo: Option<u64>,
-        step: i64,
-        start: i64,
-        prefix: String,
-    },
+    Number { random: bool, divide: u64, modulo: Option<u64>, step: i64, start: i64, prefix: String },
     /// Random bytes or letters.
     Random { length: usize },
 }
