@@ -55,10 +55,15 @@ pub(crate) struct Kit {
 impl Kit {
     /// The first kit, new enough, of `$JAVA_HOME`, the `PATH` and `/usr/lib/jvm`.
     pub(crate) fn find() -> Result<Kit, Error> {
-        let kits = folders().into_iter().map(|folder| Kit { folder });
-        let problem = || "javac was not found, which compiles HBase's launcher".to_owned();
-        let mut fitting = kits.filter(Kit::fits);
-        fitting.next().ok_or_else(|| Error::Tool { problem: problem(), install: PACKAGE })
+        Kit::first_fitting(folders())
+    }
+
+    fn first_fitting(folders: Vec<PathBuf>) -> Result<Kit, Error> {
+        let mut fitting = folders.into_iter().map(|folder| Kit { folder }).filter(Kit::fits);
+        fitting.next().ok_or_else(|| Error::Tool {
+            problem: "javac was not found, which compiles the program that starts HBase".into(),
+            install: PACKAGE,
+        })
     }
 
     pub(crate) fn javac(&self) -> PathBuf {
@@ -146,5 +151,11 @@ mod tests {
     fn a_machine_without_java_is_told_what_to_install() {
         let error = first_fitting(["/nonexistent/java".into()]).unwrap_err();
         assert_eq!(error.to_string(), "java was not found; install openjdk-17-jdk-headless");
+    }
+
+    #[test]
+    fn a_machine_with_a_runtime_alone_is_told_to_install_a_kit() {
+        let error = Kit::first_fitting(vec!["/nonexistent".into()]).unwrap_err();
+        assert!(error.to_string().ends_with("; install openjdk-17-jdk-headless"), "{error}");
     }
 }

@@ -36,6 +36,7 @@ mod address;
 mod cache;
 mod cassandra;
 mod cds;
+mod certificates;
 mod daemon;
 mod error;
 mod hbase;
@@ -48,7 +49,8 @@ mod process;
 mod run_folder;
 
 pub use cache::folder as cache_folder;
-pub use cassandra::{CASSANDRA_VERSION, Cassandra, CassandraBuilder, Certificates, Client, Login, Ring, Row};
+pub use cassandra::{CASSANDRA_VERSION, Cassandra, CassandraBuilder, Client, Login, Ring, Row};
+pub use certificates::Certificates;
 pub use error::Error;
 pub use hbase::{Gateway, HBASE_VERSION, HBase, HBaseBuilder, Region};
 pub use installation::Installation;

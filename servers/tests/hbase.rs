@@ -9,8 +9,10 @@ mod victim;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 
 use peristyle_servers::{Error, Gateway, HBase, Region};
+use rustls::{ClientConnection, StreamOwned};
 
 use thrift::Value::{List, Struct, Text};
 use victim::wait_until;
@@ -34,15 +36,20 @@ fn get(gateway: &mut thrift::Gateway, table: &str, row: &str) -> io::Result<Vec<
 }
 
 /// Asks an HTTP gateway which API it serves, and gives its whole answer.
-fn post(address: SocketAddr) -> io::Result<String> {
+fn post(mut socket: impl Read + Write) -> io::Result<String> {
     let call = b"\x80\x01\0\x01\0\0\0\x13getThriftServerType\0\0\0\0\0";
-    let mut socket = TcpStream::connect(address)?;
     write!(socket, "POST / HTTP/1.1\r\nHost: hbase\r\nConnection: close\r\n")?;
     write!(socket, "Content-Type: application/x-thrift\r\nContent-Length: {}\r\n\r\n", call.len())?;
     socket.write_all(call)?;
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn tls(hbase: &HBase, address: SocketAddr) -> impl Read + Write + use<> {
+    let config = hbase.certificates().unwrap().client_config(false).unwrap();
+    let connection = ClientConnection::new(Arc::new(config), address.ip().into()).unwrap();
+    StreamOwned::new(connection, TcpStream::connect(address).unwrap())
 }
 
 fn print_figures(what: &str, hbase: &HBase) {
@@ -52,9 +59,10 @@ fn print_figures(what: &str, hbase: &HBase) {
 
 #[test]
 fn an_hbase_serves_every_gateway_and_is_gone_with_its_folder_when_dropped() {
-    let gateways = [Gateway::thrift2(), Gateway::thrift2().framed(), Gateway::thrift1(), Gateway::thrift2().http()];
-    let hbase = HBase::builder().region_servers(1).gateways(gateways).start().unwrap();
-    print_figures("1 region server, 4 gateways", &hbase);
+    let gateways = [Gateway::thrift2(), Gateway::thrift2().framed(), Gateway::thrift1()];
+    let over_http = [Gateway::thrift2().http(), Gateway::thrift2().https()];
+    let hbase = HBase::builder().region_servers(1).gateways(gateways).gateways(over_http).start().unwrap();
+    print_figures("1 region server, 5 gateways", &hbase);
     assert_eq!(hbase.uri(), format!("hbase://{}/default", hbase.gateway(0).unwrap()));
     let mut buffered = thrift::Gateway::connect(hbase.gateway(0).unwrap(), false).unwrap();
     create(&mut buffered, "t");
@@ -63,7 +71,10 @@ fn an_hbase_serves_every_gateway_and_is_gone_with_its_folder_when_dropped() {
     assert_eq!(get(&mut framed, "t", "row").unwrap(), ["row", "f", "q", "value"]);
     let mut first = thrift::Gateway::connect(hbase.gateway(2).unwrap(), false).unwrap();
     assert_eq!(first.call("getTableNames", vec![]).unwrap(), ["t"]);
-    assert!(post(hbase.gateway(3).unwrap()).unwrap().starts_with("HTTP/1.1 200 OK"));
+    let plain = TcpStream::connect(hbase.gateway(3).unwrap()).unwrap();
+    assert!(post(plain).unwrap().starts_with("HTTP/1.1 200 OK"));
+    let encrypted = tls(&hbase, hbase.gateway(4).unwrap());
+    assert!(post(encrypted).unwrap().starts_with("HTTP/1.1 200 OK"));
 
     let process = format!("/proc/{}", hbase.process_id().unwrap());
     let log = hbase.log_file();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-use super::certificates::Certificates;
+use crate::certificates::Certificates;
 use crate::jvm::Jvm;
 use crate::{Error, cache};
 

@@ -9,12 +9,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ClientConnection, StreamOwned};
 
-use super::certificates::Certificates;
 use crate::Error;
+use crate::certificates::Certificates;
 
 /// The bytes of a row's cells, in the order of the columns; `None` is null.
 pub type Row = Vec<Option<Vec<u8>>>;
@@ -79,7 +77,7 @@ impl Client {
         login: Option<Login<'_>>,
     ) -> Result<Client, Error> {
         let refused = |error: &dyn fmt::Display| Error::Certificates(error.to_string());
-        let config = tls_config(certificates, present)?;
+        let config = certificates.client_config(present)?;
         let tls = ClientConnection::new(Arc::new(config), address.ip().into()).map_err(|error| refused(&error))?;
         let wire = Box::new(StreamOwned::new(tls, dial(address)?));
         Client { address, wire }.greet(login)
@@ -164,24 +162,6 @@ fn dial(address: SocketAddr) -> Result<TcpStream, Error> {
         Ok(tcp)
     };
     connect().map_err(Error::io(format!("connecting to {address}")))
-}
-
-fn tls_config(certificates: &Certificates, present: bool) -> Result<ClientConfig, Error> {
-    let unusable = |error: &dyn fmt::Display| Error::Certificates(error.to_string());
-    let read = |path| CertificateDer::from_pem_file(path).map_err(|error| unusable(&error));
-    let mut trusted = RootCertStore::empty();
-    trusted.add(read(certificates.authority())?).map_err(|error| unusable(&error))?;
-    // Named, because a process with several providers has no default one.
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| unusable(&error))?
-        .with_root_certificates(trusted);
-    if !present {
-        return Ok(builder.with_no_client_auth());
-    }
-    let key = PrivateKeyDer::from_pem_file(certificates.client_key()).map_err(|error| unusable(&error))?;
-    builder.with_client_auth_cert(vec![read(certificates.client())?], key).map_err(|error| unusable(&error))
 }
 
 /// The rows of a RESULT frame without metadata (section 4.2.5.2).

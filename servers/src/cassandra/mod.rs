@@ -1,6 +1,5 @@
 //! One node of Apache Cassandra, or several.
 
-mod certificates;
 mod config;
 mod cql;
 mod install;
@@ -11,12 +10,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::certificates::Certificates;
 use crate::daemon::Daemon;
 use crate::installation::{self, Installation};
 use crate::run_folder::RunFolder;
 use crate::{Error, address, cache};
 
-pub use certificates::Certificates;
 use config::{Config, Files, Ports, Tls};
 pub use cql::{Client, Login, Row};
 pub use install::CASSANDRA_VERSION;

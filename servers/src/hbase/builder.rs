@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use super::config::{Config, Files};
 use super::{Gateway, HBase, RunningGateway};
+use crate::certificates::Certificates;
 use crate::daemon::Daemon;
 use crate::installation::Installation;
 use crate::run_folder::RunFolder;
@@ -120,7 +122,10 @@ impl HBaseBuilder {
         let address = address::choose(self.address, &ports)?;
         let folder = RunFolder::create(&cache::folder()?)?;
         let files = Files::new(folder.path());
-        self.config.write(&files, address)?;
+        let has_tls = gateways.iter().any(|(gateway, _)| gateway.has_tls());
+        let issue = || Certificates::issue(&files.certificates(), IpAddr::V4(address));
+        let certificates = has_tls.then(issue).transpose()?;
+        self.config.write(&files, address, certificates.as_ref())?;
         let at = |port| SocketAddr::new(IpAddr::V4(address), port);
         let mut hbase = HBase {
             gateways: gateways
@@ -132,8 +137,9 @@ impl HBaseBuilder {
             ports,
             config: self.config,
             installation: installation.clone(),
+            certificates,
             files,
-            start_time: std::time::Duration::ZERO,
+            start_time: Duration::ZERO,
             _folder: folder,
         };
         hbase.launch()?;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
+use crate::certificates::Certificates;
 use crate::jvm::Jvm;
 use crate::{Error, cache};
 
@@ -47,6 +48,10 @@ impl Files {
         self.folder.join("hbase-site.xml")
     }
 
+    pub(super) fn certificates(&self) -> PathBuf {
+        self.folder.join("tls")
+    }
+
     pub(super) fn logs(&self) -> PathBuf {
         self.folder.join("start")
     }
@@ -66,10 +71,19 @@ impl Files {
 
 impl Config {
     /// Writes all configuration files.
-    pub(super) fn write(&self, files: &Files, address: Ipv4Addr) -> Result<(), Error> {
+    pub(super) fn write(
+        &self,
+        files: &Files,
+        address: Ipv4Addr,
+        certificates: Option<&Certificates>,
+    ) -> Result<(), Error> {
         cache::make_folder(&files.temporary())?;
         cache::write(&files.logger(), LOGGER)?;
-        cache::write(&files.site(), &xml(&self.site(files, address)))
+        let mut site = self.site(files, address);
+        if let Some(certificates) = certificates {
+            site.insert("peristyle.certificate".into(), certificates.server().display().to_string());
+        }
+        cache::write(&files.site(), &xml(&site))
     }
 
     fn site(&self, files: &Files, address: Ipv4Addr) -> BTreeMap<String, String> {

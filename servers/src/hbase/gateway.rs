@@ -49,6 +49,17 @@ impl Gateway {
         self.with("http")
     }
 
+    /// Over HTTP with TLS, the only way that a gateway encrypts; see
+    /// [`HBase::certificates`](super::HBase::certificates).
+    #[must_use]
+    pub fn https(self) -> Gateway {
+        self.with("https")
+    }
+
+    pub(super) fn has_tls(&self) -> bool {
+        self.options.contains(&"https")
+    }
+
     fn with(mut self, option: &'static str) -> Gateway {
         self.options.push(option);
         self
@@ -77,7 +88,7 @@ impl Gateway {
     }
 
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.options.contains(&"http") && self.options.len() > 1 {
+        if self.options.len() > 1 && self.options.iter().any(|option| option.starts_with("http")) {
             return Err(Error::Setting("a gateway over HTTP is neither framed nor compact".into()));
         }
         Ok(())

@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::certificates::Certificates;
 use crate::daemon::Daemon;
 use crate::installation::{self, Installation};
 use crate::run_folder::RunFolder;
@@ -49,6 +50,7 @@ pub struct HBase {
     ports: Vec<u16>,
     config: Config,
     installation: Installation,
+    certificates: Option<Certificates>,
     files: Files,
     start_time: Duration,
     _folder: RunFolder,
@@ -112,6 +114,11 @@ impl HBase {
     /// `echo "regions library:books" | nc ADDRESS PORT`.
     pub fn control_address(&self) -> SocketAddr {
         self.daemon.address()
+    }
+
+    /// The certificates of its gateways with TLS, if there are any.
+    pub fn certificates(&self) -> Option<&Certificates> {
+        self.certificates.as_ref()
     }
 
     /// HBase's process, while it runs.

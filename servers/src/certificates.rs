@@ -1,16 +1,22 @@
 //! A throwaway certificate authority with one server and one client certificate.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     SanType,
 };
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
 use crate::{Error, cache};
 
-/// The PEM files of a node with TLS. They live as long as the node.
+/// The PEM files of a server with TLS. They live as long as the server.
 #[derive(Clone, Debug)]
 pub struct Certificates {
     authority: PathBuf,
@@ -35,7 +41,26 @@ impl Certificates {
         &self.client_key
     }
 
-    /// The server's private key and certificate in one file, as Cassandra reads them.
+    /// What a client needs to connect. With `present`, it shows the client's certificate.
+    pub fn client_config(&self, present: bool) -> Result<ClientConfig, Error> {
+        let unusable = |error: &dyn fmt::Display| Error::Certificates(error.to_string());
+        let read = |path| CertificateDer::from_pem_file(path).map_err(|error| unusable(&error));
+        let mut trusted = RootCertStore::empty();
+        trusted.add(read(&self.authority)?).map_err(|error| unusable(&error))?;
+        // Named, because a process with several providers has no default one.
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(&error))?
+            .with_root_certificates(trusted);
+        if !present {
+            return Ok(builder.with_no_client_auth());
+        }
+        let key = PrivateKeyDer::from_pem_file(&self.client_key).map_err(|error| unusable(&error))?;
+        builder.with_client_auth_cert(vec![read(&self.client)?], key).map_err(|error| unusable(&error))
+    }
+
+    /// The server's private key and certificate in one file, as the servers read them.
     pub(crate) fn server(&self) -> &Path {
         &self.server
     }
