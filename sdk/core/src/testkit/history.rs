@@ -84,10 +84,9 @@ fn step(partition_delete: bool, ttl: bool) -> impl Strategy<Value = Step> {
         2 => (place(), bytes(), time()).prop_map(|(place, v, time)| Step::Replace { place, v, time }),
         2 => (place(), time()).prop_map(|(place, time)| Step::Delete { place, time }),
         2 => (place(), columns, time()).prop_map(|(place, columns, time)| Step::DeleteColumns { place, columns, time }),
-        1 => time().prop_map(move |time| match partition_delete {
-            true => Step::DeletePartition { time },
-            // A weight of 0 would not keep it out of shrunk histories.
-            false => Step::Delete { place: (0, ""), time },
+        // A weight of 0 would not keep it out of shrunk histories.
+        1 => time().prop_map(move |time| {
+            if partition_delete { Step::DeletePartition { time } } else { Step::Delete { place: (0, ""), time } }
         }),
         1 => prop::collection::vec((place(), 0..9_i64), 1..8).prop_map(|rows| Step::PutAll { rows }),
         3 => look().prop_map(Step::Query),
