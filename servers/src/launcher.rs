@@ -27,7 +27,7 @@ impl Launcher {
     /// class-data archive takes no classes from folders.
     pub(crate) fn compile(&self, jars: &[PathBuf], target: &Path) -> Result<(), Error> {
         let kit = Kit::find()?;
-        let folder = target.with_extension("partial");
+        let folder = target.with_file_name("launcher");
         cache::remove_folder(&folder)?;
         cache::make_folder(&folder)?;
         for (name, text) in self.sources {

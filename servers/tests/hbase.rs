@@ -122,8 +122,11 @@ fn region_servers_come_and_go_and_regions_split_and_move() {
 }
 
 #[test]
-fn a_command_that_hbase_refuses_is_an_error_with_its_reason() {
-    let hbase = HBase::builder().region_servers(1).start().unwrap();
+fn without_a_write_ahead_log_it_serves_and_commands_it_refuses_are_errors_with_the_reason() {
+    let hbase = HBase::builder().region_servers(1).without_write_ahead_log().start().unwrap();
+    let mut gateway = thrift::Gateway::connect(hbase.gateway(0).unwrap(), false).unwrap();
+    create(&mut gateway, "t");
+    put(&mut gateway, "t", "row", "value").unwrap();
     let error = hbase.regions("absent").unwrap_err().to_string();
     assert_eq!(error, "hbase refused `regions absent`: TableNotFoundException: absent");
     let error = hbase.abort_region_server("nobody").unwrap_err().to_string();

@@ -80,8 +80,8 @@ impl HBaseBuilder {
         self
     }
 
-    /// Writes no log ahead: quicker, and what was not flushed is lost with its region server or
-    /// with [`HBase::kill`].
+    /// Writes no log ahead: quicker, and what was not flushed, HBase's own list of tables and regions
+    /// included, is lost with its region server or with [`HBase::kill`].
     ///
     /// With the log, an acknowledged write survives both. A crash of the machine is another matter:
     /// Hadoop's file system does not fsync on a local disk.
