@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use fjall::Database;
 use futures::future::BoxFuture;
-use peristyle_core::model::{StoredRow, TableSpec, Type};
+use peristyle_core::declared::DeclaredColumns;
+use peristyle_core::model::{TableSpec, Type};
 use peristyle_core::request::{Action, CellWrite, Condition, Mutation, Read, RequestOptions, Schema, Wipe, Write};
-use peristyle_core::response::{Comparison, Page};
 use peristyle_core::{
     Backend, Capabilities, Capability, Error, Limits, LocalTopology, Request, Response, ResponseFuture, Result,
     Topology,
 };
 
 use crate::codec::RowKey;
-use crate::columns::Columns;
 use crate::config::EmbeddedConfig;
 use crate::engine::{Engine, Job, Message, Operation, Other, RowWrite, SchemaChange, View};
 
@@ -160,24 +159,9 @@ async fn read(view: View, mut read: Read) -> Result<Response> {
             Read::Query(query) => view.query(query).map(Response::Page),
             Read::Scan(scan) => view.scan(scan).map(Response::Page),
         };
-        answer.map(|answer| declared(answer, view.columns.as_ref()))
+        answer.map(|answer| DeclaredColumns::answer(view.columns.as_ref(), answer))
     };
     blocking(rows > INLINE_ROWS, run).await
-}
-
-/// An answer by the columns that the request declared.
-fn declared(answer: Response, columns: Option<&Columns>) -> Response {
-    let Some(columns) = columns else { return answer };
-    let row = |row: Option<StoredRow>| row.map(|row| columns.row(row));
-    match answer {
-        Response::Row(found) => Response::Row(row(found)),
-        Response::Rows(found) => Response::Rows(found.into_iter().map(row).collect()),
-        Response::Page(page) => {
-            Response::Page(Page { rows: page.rows.into_iter().map(|row| columns.row(row)).collect(), ..page })
-        }
-        Response::Compared(compared) => Response::Compared(Comparison { current: row(compared.current), ..compared }),
-        other => other,
-    }
 }
 
 /// Runs it here, or on a thread for blocking work if it is long and there is a runtime to ask for one.
@@ -198,7 +182,7 @@ async fn write(engine: &Engine, declaration: &TableSpec, mut write: Write) -> Re
     }
     let operation = operation(&table.spec, write)?;
     let answer = engine.ask(|reply| Message::Write(Job { table, operation, reply })).await?;
-    Ok(declared(answer, columns.as_ref()))
+    Ok(DeclaredColumns::answer(columns.as_ref(), answer))
 }
 
 fn operation(spec: &TableSpec, write: Write) -> Result<Operation> {

@@ -19,7 +19,6 @@
 
 mod backend;
 mod codec;
-mod columns;
 mod config;
 mod engine;
 mod error;

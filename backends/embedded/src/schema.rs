@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use peristyle_core::declared::DeclaredColumns;
 use peristyle_core::model::TableSpec;
 use peristyle_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::columns::Columns;
 use crate::engine::{Settings, sync_folder};
 use crate::error::{corrupt, from_fjall, from_io, not_applied};
 
@@ -110,9 +110,9 @@ impl Catalogue {
     }
 
     /// The table of this name, and how a declaration of it maps to its columns.
-    pub(crate) fn require(&self, declared: &TableSpec) -> Result<(Arc<Table>, Option<Columns>)> {
+    pub(crate) fn require(&self, declared: &TableSpec) -> Result<(Arc<Table>, Option<DeclaredColumns>)> {
         let table = self.find(declared.name()).ok_or_else(|| missing(declared.name()))?;
-        let columns = Columns::new(declared, &table.spec)?;
+        let columns = DeclaredColumns::new(declared, &table.spec)?;
         Ok((table, columns))
     }
 

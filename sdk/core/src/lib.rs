@@ -7,6 +7,7 @@ pub mod capability;
 pub mod client;
 pub mod clock;
 pub mod codec;
+pub mod declared;
 pub mod error;
 pub mod layers;
 pub mod memory;

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use fjall::{Database, PersistMode};
 use peristyle_core::clock::Clock;
+use peristyle_core::declared::DeclaredColumns;
 use peristyle_core::model::TableSpec;
 use peristyle_core::{Error, ErrorKind, Response, Result};
 use tokio::sync::oneshot;
@@ -26,7 +27,6 @@ use self::purge::{Grace, Purge};
 use self::queue::Reply;
 pub(crate) use self::queue::{Job, Message, Operation, Other, RowWrite, SchemaChange};
 use self::writer::Lane;
-use crate::columns::Columns;
 use crate::config::{Durability, EmbeddedConfig};
 use crate::error::closed;
 use crate::schema::{Catalogue, ROWS, Table};
@@ -61,7 +61,7 @@ impl Store {
 pub(crate) struct View {
     pub(crate) table: Arc<Table>,
     /// How the request's columns map to the table's, where they aren't the same.
-    pub(crate) columns: Option<Columns>,
+    pub(crate) columns: Option<DeclaredColumns>,
     pub(crate) store: Arc<Store>,
 }
 

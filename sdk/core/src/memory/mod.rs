@@ -17,6 +17,7 @@ use self::table::MemoryTable;
 use crate::backend::{Backend, LocalTopology, ResponseFuture, Topology};
 use crate::capability::{Capabilities, Capability, Limits};
 use crate::clock::Clock;
+use crate::declared::DeclaredColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::TableSpec;
 use crate::request::{Action, Request, Schema};
@@ -92,16 +93,27 @@ impl MemoryBackend {
             return Err(Error::new(ErrorKind::Closed, "the backend is closed; make a new client"));
         }
         match request.action {
-            Action::Read { table, read } => state.table(&table)?.read(&read, self.clock.seconds()),
-            Action::Write { table, write } => state.table(&table)?.write(write, &self.clock),
+            Action::Read { table, mut read } => {
+                let (table, columns) = state.table(&table)?;
+                columns.iter().for_each(|columns| columns.read(&mut read));
+                table.read(&read, self.clock.seconds()).map(|answer| DeclaredColumns::answer(columns.as_ref(), answer))
+            }
+            Action::Write { table, mut write } => {
+                let (table, columns) = state.table(&table)?;
+                columns.iter().for_each(|columns| columns.write(&mut write));
+                table.write(write, &self.clock).map(|answer| DeclaredColumns::answer(columns.as_ref(), answer))
+            }
             Action::Schema(schema) => state.schema(schema),
         }
     }
 }
 
 impl State {
-    fn table(&mut self, spec: &TableSpec) -> Result<&mut MemoryTable> {
-        self.named(spec.name())
+    /// The table, and how this declaration of it maps to it.
+    fn table(&mut self, declared: &TableSpec) -> Result<(&mut MemoryTable, Option<DeclaredColumns>)> {
+        let table = self.named(declared.name())?;
+        let columns = DeclaredColumns::new(declared, table.spec())?;
+        Ok((table, columns))
     }
 
     fn named(&mut self, name: &str) -> Result<&mut MemoryTable> {

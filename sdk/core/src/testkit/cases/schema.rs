@@ -16,6 +16,7 @@ cases! {
     a_truncated_table_is_empty: Truncate;
     a_namespace_may_exist;
     a_table_that_differs_is_refused: Introspection;
+    a_declaration_may_have_fewer_columns_in_another_order;
     a_missing_table_is_named;
 }
 
@@ -131,4 +132,23 @@ async fn a_missing_table_is_named(fixture: &Fixture) {
         assert!(error.to_string().contains(&**spec.name()), "{error}");
         assert_eq!(error.outcome(), crate::Outcome::NotApplied);
     }
+}
+
+async fn a_declaration_may_have_fewer_columns_in_another_order(fixture: &Fixture) {
+    fixture
+        .with_table(fixture.books(), |books| async move {
+            let whole = Row::new().with("id", 1_i64).with("title", "x").with("pages", 5_i64).with("note", vec![1_u8]);
+            books.put(&whole).await.unwrap();
+            let spec = TableSpec::builder(books.spec().name().clone()).partition("id", Type::I64);
+            let spec = spec.column("note", Type::Blob).column("title", Type::Text).build().unwrap();
+            let narrow = fixture.client().table(spec).await.unwrap();
+            let part = Row::new().with("id", 1_i64).with("note", vec![1_u8]).with("title", "x");
+            assert_eq!(narrow.get(1).await.unwrap(), Some(part.clone()));
+            assert_eq!(narrow.scan().page::<Row>(None).await.unwrap().rows, [part]);
+            narrow.put(&Row::new().with("id", 1_i64).with("title", "y")).await.unwrap();
+            narrow.delete(1).columns(["note"]).await.unwrap();
+            let expected = Row::new().with("id", 1_i64).with("title", "y").with("pages", 5_i64);
+            assert_eq!(books.get(1).await.unwrap(), Some(expected));
+        })
+        .await;
 }

@@ -1,21 +1,23 @@
-//! Requests whose table was declared with fewer value columns than it has, or in another order.
+//! Requests whose table was declared with fewer value columns than it has, or in another order: what a backend that keeps
+//! columns by number needs to find them.
 
 use std::sync::Arc;
 
-use peristyle_core::model::{Column, StoredRow, TableSpec};
-use peristyle_core::request::{Condition, Mutation, Read, Write};
-use peristyle_core::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Column, StoredRow, TableSpec};
+use crate::request::{Condition, Mutation, Read, Write};
+use crate::response::{Comparison, Page, Response};
 
 /// The index in the table of each column of a declaration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Columns(Arc<[usize]>);
+pub struct DeclaredColumns(Arc<[usize]>);
 
-impl Columns {
+impl DeclaredColumns {
     /// How a declaration maps to the table; `None` where both are the same.
     ///
     /// # Errors
     /// [`SchemaMismatch`](ErrorKind::SchemaMismatch) where the keys or salts differ, or a declared column isn't there.
-    pub(crate) fn new(declared: &TableSpec, table: &TableSpec) -> Result<Option<Self>> {
+    pub fn new(declared: &TableSpec, table: &TableSpec) -> Result<Option<Self>> {
         if declared.columns() == table.columns() && declared.salt() == table.salt() {
             return Ok(None);
         }
@@ -33,7 +35,7 @@ impl Columns {
     }
 
     /// A write, by the table's columns.
-    pub(crate) fn write(&self, write: &mut Write) {
+    pub fn write(&self, write: &mut Write) {
         match write {
             Write::Apply(mutation) => self.mutation(mutation),
             Write::ApplyAll(mutations) => mutations.iter_mut().for_each(|mutation| self.mutation(mutation)),
@@ -55,7 +57,7 @@ impl Columns {
     }
 
     /// A read, by the table's columns.
-    pub(crate) fn read(&self, read: &mut Read) {
+    pub fn read(&self, read: &mut Read) {
         let projection = match read {
             Read::Get { columns, .. } | Read::GetAll { columns, .. } => columns,
             Read::Query(query) => &mut query.columns,
@@ -67,8 +69,25 @@ impl Columns {
         });
     }
 
-    /// A row, by the declared columns.
-    pub(crate) fn row(&self, mut row: StoredRow) -> StoredRow {
+    /// An answer, by the declared columns; as it is where the declaration is the table's own.
+    #[must_use]
+    pub fn answer(columns: Option<&Self>, answer: Response) -> Response {
+        let Some(columns) = columns else { return answer };
+        let row = |row: Option<StoredRow>| row.map(|row| columns.row(row));
+        match answer {
+            Response::Row(found) => Response::Row(row(found)),
+            Response::Rows(found) => Response::Rows(found.into_iter().map(row).collect()),
+            Response::Page(page) => {
+                Response::Page(Page { rows: page.rows.into_iter().map(|row| columns.row(row)).collect(), ..page })
+            }
+            Response::Compared(compared) => {
+                Response::Compared(Comparison { current: row(compared.current), ..compared })
+            }
+            other => other,
+        }
+    }
+
+    fn row(&self, mut row: StoredRow) -> StoredRow {
         StoredRow {
             values: self.0.iter().map(|place| row.values.get_mut(*place).and_then(Option::take)).collect(),
             meta: self.0.iter().filter_map(|place| row.meta.get(*place).copied()).collect(),
