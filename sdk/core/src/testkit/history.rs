@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use tokio::runtime::Handle;
 
 use super::Fixture;
-use crate::capability::Capability;
+use crate::capability::{Capabilities, Capability};
 use crate::client::Client;
 use crate::error::Result;
 use crate::memory::MemoryBackend;
@@ -74,14 +74,19 @@ fn look() -> impl Strategy<Value = Look> {
     })
 }
 
-fn step(partition_delete: bool, ttl: bool) -> impl Strategy<Value = Step> {
+fn step(capabilities: &Capabilities) -> impl Strategy<Value = Step> + use<> {
+    let [partition_delete, replace, ttl] =
+        [Capability::PartitionDelete, Capability::AtomicReplace, Capability::PerWriteTtl]
+            .map(|capability| capabilities.has(capability));
     let expires = if ttl { any::<bool>().boxed() } else { Just(false).boxed() };
     let w = prop::option::of(select(&[-1, 0, 5_i64][..]));
     let put = (place(), prop::option::of(bytes()), w, expires, time());
     let columns = subsequence(vec![V, W], 1..=2);
     prop_oneof![
         6 => put.prop_map(|(place, v, w, expires, time)| Step::Put { place, v, w, expires, time }),
-        2 => (place(), bytes(), time()).prop_map(|(place, v, time)| Step::Replace { place, v, time }),
+        2 => (place(), bytes(), time()).prop_map(move |(place, v, time)| {
+            if replace { Step::Replace { place, v, time } } else { Step::Delete { place, time } }
+        }),
         2 => (place(), time()).prop_map(|(place, time)| Step::Delete { place, time }),
         2 => (place(), columns, time()).prop_map(|(place, columns, time)| Step::DeleteColumns { place, columns, time }),
         // A weight of 0 would not keep it out of shrunk histories.
@@ -110,10 +115,7 @@ pub fn random_histories(runtime: &Handle, fixture: &Fixture, histories: u32) {
         .unwrap();
     let pair = Arc::new(runtime.block_on(Pair::new(fixture, spec)));
     let capabilities = fixture.client().capabilities();
-    let steps = prop::collection::vec(
-        step(capabilities.has(Capability::PartitionDelete), capabilities.has(Capability::PerWriteTtl)),
-        1..40,
-    );
+    let steps = prop::collection::vec(step(capabilities), 1..40);
     let mut runner = TestRunner::new(Config { cases: histories, failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&steps, |steps| runtime.block_on(pair.run(&steps)).map_err(TestCaseError::fail));
     match outcome {
