@@ -1,0 +1,64 @@
+//! Cells to columns.
+
+use peristyle_core::codec::value::decode_value;
+use peristyle_core::model::{CellMeta, Key, StoredRow, WriteTime};
+use peristyle_core::request::Projection;
+use peristyle_core::{Error, Result};
+
+use super::Layout;
+use super::key::decode_row_key;
+use crate::wire::RowCells;
+
+/// Whether the row exists: whether it has a cell of a column, of this declaration or not, or its marker.
+pub(crate) fn is_live_row(layout: &Layout, row: &RowCells) -> bool {
+    row.cells.iter().any(|cell| cell.name != layout.original && cell.name != layout.guard)
+}
+
+/// The row as a read returns it, or `None` if it doesn't exist. `key` is the one asked for, where one was.
+///
+/// # Errors
+/// `Corrupt` for a row key or a value that can't be.
+pub(crate) fn stored_row(
+    layout: &Layout,
+    row: RowCells,
+    key: Option<&Key>,
+    projection: &Projection,
+) -> Result<Option<StoredRow>> {
+    if !is_live_row(layout, &row) {
+        return Ok(None);
+    }
+    let spec = &*layout.spec;
+    let original = row.cells.iter().find(|cell| cell.name == layout.original).map(|cell| &*cell.value);
+    let key = match (key, original) {
+        (Some(key), None) => key.clone(),
+        _ => decode_row_key(layout, &row.row, original)?,
+    };
+    let mut stored = StoredRow { values: key.into_values().into_iter().map(Some).collect(), meta: Vec::new() };
+    stored.values.resize(spec.columns().len(), None);
+    if projection.write_time || projection.ttl {
+        stored.meta = vec![CellMeta::default(); spec.columns().len()];
+    }
+    for cell in row.cells {
+        let Some(index) = layout.column(&cell.name).filter(|index| projection.includes(*index)) else { continue };
+        let Some(column) = spec.columns().get(index) else { continue };
+        let value = decode_value(column.ty, cell.value.into()).map_err(|error| in_column(error, &column.name))?;
+        if let Some(place) = stored.values.get_mut(index) {
+            *place = Some(value);
+        }
+        if let Some(meta) = stored.meta.get_mut(index).filter(|_| projection.write_time) {
+            meta.write_time = WriteTime::from_micros(layout.micros(cell.timestamp)).ok();
+        }
+    }
+    Ok(Some(stored))
+}
+
+fn in_column(error: Error, column: &str) -> Error {
+    let message = format!("column {column}: {}; check the column's type and cell", error.message());
+    Error::new(error.kind(), message)
+}
+
+/// The newest timestamp in a row, in microseconds; 0 for no row.
+pub(crate) fn newest(layout: &Layout, row: Option<&RowCells>) -> i64 {
+    let cells = row.map(|row| row.cells.as_slice()).unwrap_or_default();
+    cells.iter().map(|cell| layout.micros(cell.timestamp)).max().unwrap_or(0)
+}

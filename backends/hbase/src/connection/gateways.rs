@@ -1,0 +1,249 @@
+//! All gateways: which one gets a request.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use peristyle_core::request::RequestOptions;
+use peristyle_core::{Attempt, Error, ErrorKind, Outcome, Result, TimeoutPhase};
+use thrift::protocol::TSerializable;
+use tokio::time::timeout_at;
+
+use super::gateway::{Gateway, Lease};
+use super::{Fault, Garbled, Reader};
+use crate::config::{Api, HBaseConfig};
+use crate::error;
+
+/// How one call is made.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// The table, for errors; may be empty.
+    pub(crate) table: Arc<str>,
+    /// Whether anything changes by it, so that a lost answer leaves doubt.
+    pub(crate) writes: bool,
+    /// The host whose gateway is preferred.
+    pub(crate) host: Option<Arc<str>>,
+    /// The limit for one attempt, from when it is sent.
+    pub(crate) timeout: Duration,
+    /// When all must be over.
+    pub(crate) deadline: Option<Instant>,
+    /// Whether it goes to the gateways for changes of the schema.
+    pub(crate) schema: bool,
+}
+
+impl Call {
+    /// A call as the options of its request say.
+    pub(crate) fn new(table: &Arc<str>, writes: bool, options: &RequestOptions, config: &HBaseConfig) -> Self {
+        let timeout = options.attempt_timeout.unwrap_or(config.request_timeout);
+        Self { table: Arc::clone(table), writes, host: None, timeout, deadline: options.deadline, schema: false }
+    }
+
+    /// The same call, preferably through the gateway of this host.
+    pub(crate) fn at(&self, host: Option<Arc<str>>) -> Self {
+        Self { host, ..self.clone() }
+    }
+
+    /// The same call, for a read.
+    pub(crate) fn reading(&self) -> Self {
+        Self { writes: false, ..self.clone() }
+    }
+
+    fn limit(&self) -> Instant {
+        let limit = Instant::now() + self.timeout;
+        self.deadline.map_or(limit, |deadline| deadline.min(limit))
+    }
+}
+
+/// The gateways.
+#[derive(Debug)]
+pub(crate) struct Gateways {
+    data: Vec<Arc<Gateway>>,
+    schema: Vec<Arc<Gateway>>,
+    turn: AtomicUsize,
+    api: Api,
+    max_request_bytes: usize,
+}
+
+impl Gateways {
+    pub(crate) fn new(config: &HBaseConfig) -> Self {
+        let gateways = |addresses: &[String], config: &HBaseConfig| -> Vec<Arc<Gateway>> {
+            addresses.iter().map(|address| Arc::new(Gateway::new(address, config))).collect()
+        };
+        let data = gateways(&config.gateways, config);
+        let schema = if config.schema_gateways.is_empty() {
+            data.clone()
+        } else {
+            gateways(&config.schema_gateways, &config.clone().transport(crate::Transport::Buffered))
+        };
+        let (turn, max_request_bytes) = (AtomicUsize::new(0), config.max_request_bytes);
+        Self { data, schema, turn, api: config.api, max_request_bytes }
+    }
+
+    /// Where requests can go, so that those of different hosts can be kept apart; `None` where there is no choice.
+    pub(crate) fn host_of(&self, server: &str) -> Option<Arc<str>> {
+        if self.data.len() < 2 {
+            return None;
+        }
+        self.data.iter().find(|gateway| gateway.host() == server).map(|gateway| Arc::from(gateway.host()))
+    }
+
+    /// Which interface the gateways speak.
+    pub(crate) fn api(&self) -> Api {
+        self.api
+    }
+
+    /// Makes a call at one gateway.
+    pub(crate) async fn call<A: TSerializable, T>(
+        &self,
+        call: &Call,
+        method: &'static str,
+        arguments: &A,
+        read: Reader<T>,
+    ) -> Result<T> {
+        self.session(call).await?.call(call, method, arguments, read).await
+    }
+
+    /// Gives a connection to one gateway, after others if those can't be reached.
+    pub(crate) async fn session(&self, call: &Call) -> Result<Session> {
+        let mut failed: Vec<Attempt> = Vec::new();
+        let mut tried: Vec<Arc<Gateway>> = Vec::new();
+        loop {
+            let Some(gateway) = self.choose(call, &tried) else { return Err(unreachable(failed)) };
+            let start = Instant::now();
+            match gateway.lease(call.limit()).await {
+                Ok(lease) => return Ok(Session { lease, max_request_bytes: self.max_request_bytes }),
+                Err(error) if leads_on(&error) => {
+                    let cause = error.message().to_owned();
+                    failed.push(Attempt { endpoint: gateway.address.to_string(), elapsed: start.elapsed(), cause });
+                    tried.push(gateway);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The gateway of the preferred host; else the one with most room, in turn; those that are down last.
+    fn choose(&self, call: &Call, tried: &[Arc<Gateway>]) -> Option<Arc<Gateway>> {
+        let gateways = if call.schema { &self.schema } else { &self.data };
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let places = (0..gateways.len()).map(|place| (place + turn) % gateways.len());
+        let open = places
+            .filter_map(|place| gateways.get(place))
+            .filter(|gateway| !tried.iter().any(|tried| Arc::ptr_eq(tried, gateway)));
+        let preferred = |gateway: &Arc<Gateway>| call.host.as_deref().is_some_and(|host| host == gateway.host());
+        // The first of several equals, so that they take turns.
+        open.min_by_key(|gateway| (gateway.is_down(), !preferred(gateway), usize::MAX - gateway.free())).cloned()
+    }
+
+    pub(crate) fn close(&self) {
+        self.data.iter().chain(&self.schema).for_each(|gateway| gateway.close());
+    }
+}
+
+/// A connection to one gateway, for calls one after the other.
+#[derive(Debug)]
+pub(crate) struct Session {
+    lease: Lease,
+    max_request_bytes: usize,
+}
+
+impl Session {
+    /// Makes a call. After a timeout or a fault of the connection no other is possible.
+    pub(crate) async fn call<A: TSerializable, T>(
+        &mut self,
+        call: &Call,
+        method: &'static str,
+        arguments: &A,
+        read: Reader<T>,
+    ) -> Result<T> {
+        let start = Instant::now();
+        let outcome = self.attempt(call, method, arguments, read).await;
+        outcome.map_err(|error| {
+            let (endpoint, cause) = (self.lease.gateway.address.to_string(), error.message().to_owned());
+            error.with_attempt(Attempt { endpoint, elapsed: start.elapsed(), cause })
+        })
+    }
+
+    async fn attempt<A: TSerializable, T>(
+        &mut self,
+        call: &Call,
+        method: &'static str,
+        arguments: &A,
+        read: Reader<T>,
+    ) -> Result<T> {
+        let Some(mut connection) = self.lease.take() else { return Err(broken(Fault::Closed, call)) };
+        let request = match connection.encode(method, arguments) {
+            Ok(request) if request.len() <= self.max_request_bytes => request,
+            Ok(request) => {
+                self.lease.give_back(connection);
+                return Err(too_large(request.len(), self.max_request_bytes));
+            }
+            Err(fault) => return Err(broken(fault, call)),
+        };
+        let answer = timeout_at(call.limit().into(), connection.exchange(&request, method, read)).await;
+        match answer {
+            Ok(Ok(reply)) => {
+                self.lease.give_back(connection);
+                reply.map_err(|exception| error::from_exception(&exception, method, &call.table, call.writes))
+            }
+            Ok(Err(fault)) => Err(broken(fault, call)),
+            Err(_) => Err(timed_out(call)),
+        }
+    }
+}
+
+/// Whether another gateway may do what this one didn't start.
+fn leads_on(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout(TimeoutPhase::Connect))
+}
+
+fn unreachable(failed: Vec<Attempt>) -> Error {
+    let error = Error::new(ErrorKind::Unavailable, "no gateway can be reached; check hosts, ports and processes");
+    failed.into_iter().fold(error, Error::with_attempt)
+}
+
+fn too_large(bytes: usize, limit: usize) -> Error {
+    let message =
+        format!("a request of {bytes} bytes; the gateway takes {limit} (max_request_bytes): write less at a time");
+    Error::new(ErrorKind::TooLarge, message)
+}
+
+fn broken(fault: Fault, call: &Call) -> Error {
+    let doubt = if call.writes { "; whether it was applied is unknown" } else { "" };
+    match fault {
+        Fault::Io(cause) => {
+            let message = format!("the connection broke: {cause}{doubt}");
+            Error::new(ErrorKind::ConnectionLost, message).with_source(cause)
+        }
+        Fault::Closed => {
+            let message = format!("the gateway closed the connection{doubt}; is the message over its frame limit?");
+            Error::new(ErrorKind::ConnectionLost, message)
+        }
+        Fault::Garbled(Garbled::Sequence { expected, found }) => {
+            let message = format!("the reply to request {found} came where {expected} was asked{doubt}");
+            Error::new(ErrorKind::Corrupt, message)
+        }
+        Fault::Garbled(Garbled::TooLong) => {
+            let message =
+                format!("a reply over 256 MiB{doubt}; read fewer rows at a time, and check transport and protocol");
+            Error::new(ErrorKind::Corrupt, message)
+        }
+        Fault::Garbled(Garbled::Malformed(what)) => {
+            let message = format!("the reply can't be read ({what}){doubt}; check api, transport and protocol");
+            Error::new(ErrorKind::Corrupt, message)
+        }
+        Fault::Unsent(cause) => {
+            let message = format!("the request can't be encoded: {cause}");
+            Error::new(ErrorKind::Internal, message).with_outcome(Outcome::NotApplied)
+        }
+    }
+}
+
+fn timed_out(call: &Call) -> Error {
+    let doubt = if call.writes { "; whether it was applied is unknown" } else { "" };
+    let message =
+        format!("no answer within {:?}{doubt}; check the region servers, and that the table is enabled", call.timeout);
+    let late = call.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let phase = if late { TimeoutPhase::Deadline } else { TimeoutPhase::Attempt };
+    Error::new(ErrorKind::Timeout(phase), message)
+}

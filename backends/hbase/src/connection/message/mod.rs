@@ -1,0 +1,259 @@
+//! Calls and replies as bytes.
+
+use std::io::{self, Read};
+
+use thrift::protocol::{
+    TBinaryInputProtocol, TBinaryOutputProtocol, TCompactInputProtocol, TCompactOutputProtocol, TInputProtocol,
+    TMessageIdentifier, TMessageType, TOutputProtocol, TSerializable, TType,
+};
+use thrift::{ApplicationErrorKind, Error as ThriftError};
+
+use crate::config::{Protocol, Transport};
+
+/// The longest reply that is read, in bytes.
+const MAX_REPLY_BYTES: usize = 256 << 20;
+/// The bytes of a frame's length.
+const FRAME_HEADER: usize = 4;
+
+/// How messages become bytes on one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wire {
+    pub(crate) transport: Transport,
+    pub(crate) protocol: Protocol,
+}
+
+/// What a gateway says instead of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerException {
+    /// Which of the call's declared exceptions it is, from 1; 0 for one that is not declared.
+    pub(crate) id: i16,
+    pub(crate) message: String,
+    pub(crate) can_retry: Option<bool>,
+}
+
+/// A reply that can't be used; the connection can't either.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Garbled {
+    /// It answers another call than the last one.
+    Sequence { expected: i32, found: i32 },
+    /// It is longer than is read.
+    TooLong,
+    /// It isn't one.
+    Malformed(String),
+}
+
+/// What became of a look at the bytes that have come so far.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Decoded<T> {
+    /// The whole reply.
+    Reply(Result<T, ServerException>),
+    /// More must come: this many bytes in all at least.
+    Incomplete(usize),
+}
+
+/// A call that is being answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pending<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) sequence: i32,
+}
+
+impl Wire {
+    /// A call as bytes.
+    pub(crate) fn encode<A: TSerializable>(self, call: Pending<'_>, arguments: &A) -> thrift::Result<Vec<u8>> {
+        let mut buffer = Vec::with_capacity(256);
+        if self.transport == Transport::Framed {
+            buffer.extend([0; FRAME_HEADER]);
+        }
+        match self.protocol {
+            Protocol::Binary => write_call(&mut TBinaryOutputProtocol::new(&mut buffer, true), call, arguments)?,
+            Protocol::Compact => write_call(&mut TCompactOutputProtocol::new(&mut buffer), call, arguments)?,
+        }
+        if self.transport == Transport::Framed {
+            let length = u32::try_from(buffer.len() - FRAME_HEADER).unwrap_or(u32::MAX);
+            if let Some(header) = buffer.first_chunk_mut::<FRAME_HEADER>() {
+                *header = length.to_be_bytes();
+            }
+        }
+        Ok(buffer)
+    }
+
+    /// Reads a reply from the bytes that have come so far.
+    pub(crate) fn decode<T>(self, bytes: &[u8], call: Pending<'_>, read: Reader<T>) -> Result<Decoded<T>, Garbled> {
+        let message = match self.transport {
+            Transport::Buffered => bytes,
+            Transport::Framed => match frame(bytes)? {
+                Ok(message) => message,
+                Err(length) => return Ok(Decoded::Incomplete(length)),
+            },
+        };
+        if message.len() > MAX_REPLY_BYTES {
+            return Err(Garbled::TooLong);
+        }
+        let mut source = Source { rest: message, ran_out: false };
+        let outcome = match self.protocol {
+            Protocol::Binary => read_reply(&mut TBinaryInputProtocol::new(&mut source, true), call, read),
+            Protocol::Compact => read_reply(&mut TCompactInputProtocol::new(&mut source), call, read),
+        };
+        match outcome {
+            Ok(reply) if source.rest.is_empty() => Ok(Decoded::Reply(reply)),
+            Ok(_) => Err(Garbled::Malformed(format!("{} bytes behind a reply", source.rest.len()))),
+            Err(_) if source.ran_out && self.transport == Transport::Buffered => {
+                Ok(Decoded::Incomplete(bytes.len() + 1))
+            }
+            Err(garbled) => Err(garbled),
+        }
+    }
+}
+
+/// The message of a frame, or how many bytes it needs.
+fn frame(bytes: &[u8]) -> Result<Result<&[u8], usize>, Garbled> {
+    let Some((header, rest)) = bytes.split_first_chunk::<FRAME_HEADER>() else { return Ok(Err(FRAME_HEADER)) };
+    let length = usize::try_from(u32::from_be_bytes(*header)).unwrap_or(usize::MAX);
+    if length > MAX_REPLY_BYTES {
+        return Err(Garbled::TooLong);
+    }
+    if rest.len() < length {
+        return Ok(Err(FRAME_HEADER + length));
+    }
+    Ok(Ok(rest))
+}
+
+/// Bytes that remember whether more were asked for than there are.
+struct Source<'a> {
+    rest: &'a [u8],
+    ran_out: bool,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.ran_out |= buffer.len() > self.rest.len();
+        self.rest.read(buffer)
+    }
+}
+
+fn write_call<A: TSerializable>(out: &mut dyn TOutputProtocol, call: Pending<'_>, arguments: &A) -> thrift::Result<()> {
+    out.write_message_begin(&TMessageIdentifier::new(call.method, TMessageType::Call, call.sequence))?;
+    arguments.write_to_out_protocol(out)?;
+    out.write_message_end()?;
+    out.flush()
+}
+
+/// Reads what a call returns; `None` where the reply holds nothing.
+pub(crate) type Reader<T> = fn(Option<&mut dyn TInputProtocol>) -> thrift::Result<T>;
+
+/// Reads a struct.
+pub(crate) fn read_struct<T: TSerializable>(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<T> {
+    T::read_from_in_protocol(input.ok_or_else(no_result)?)
+}
+
+/// Reads a list of structs.
+pub(crate) fn read_list<T: TSerializable>(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<Vec<T>> {
+    let input = input.ok_or_else(no_result)?;
+    let list = input.read_list_begin()?;
+    let items = (0..list.size).map(|_| T::read_from_in_protocol(input)).collect::<thrift::Result<_>>()?;
+    input.read_list_end()?;
+    Ok(items)
+}
+
+/// Reads a struct that may be left out.
+pub(crate) fn read_optional<T: TSerializable>(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<Option<T>> {
+    input.map(T::read_from_in_protocol).transpose()
+}
+
+/// Reads a list of bytes.
+pub(crate) fn read_bytes_list(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<Vec<Vec<u8>>> {
+    let input = input.ok_or_else(no_result)?;
+    let list = input.read_list_begin()?;
+    let items = (0..list.size).map(|_| input.read_bytes()).collect::<thrift::Result<_>>()?;
+    input.read_list_end()?;
+    Ok(items)
+}
+
+/// Reads a number of 4 bytes.
+pub(crate) fn read_i32(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<i32> {
+    input.ok_or_else(no_result)?.read_i32()
+}
+
+/// Reads a number of 8 bytes.
+pub(crate) fn read_i64(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<i64> {
+    input.ok_or_else(no_result)?.read_i64()
+}
+
+/// Reads a bool.
+pub(crate) fn read_bool(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<bool> {
+    input.ok_or_else(no_result)?.read_bool()
+}
+
+/// Reads the answer of calls that return nothing, or nothing of interest.
+pub(crate) fn read_nothing(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<()> {
+    input.map_or(Ok(()), |_| Err(no_result()))
+}
+
+fn no_result() -> ThriftError {
+    ThriftError::from("a reply without the result that is due")
+}
+
+type Reply<T> = Result<T, ServerException>;
+
+fn read_reply<T>(input: &mut dyn TInputProtocol, call: Pending<'_>, read: Reader<T>) -> Result<Reply<T>, Garbled> {
+    let message = input.read_message_begin().map_err(malformed)?;
+    if message.sequence_number != call.sequence {
+        return Err(Garbled::Sequence { expected: call.sequence, found: message.sequence_number });
+    }
+    match message.message_type {
+        TMessageType::Reply if message.name == call.method => read_result(input, read),
+        TMessageType::Exception => {
+            let error = ThriftError::read_application_error_from_in_protocol(input).map_err(malformed)?;
+            let message = match error.kind {
+                ApplicationErrorKind::UnknownMethod => format!("unknown method: {}", error.message),
+                _ => error.message,
+            };
+            Ok(Err(ServerException { id: 0, message, can_retry: None }))
+        }
+        other => Err(Garbled::Malformed(format!("a {other:?} of {:?} where {} was asked", message.name, call.method))),
+    }
+}
+
+/// Field 0 is what is returned; the others are exceptions.
+fn read_result<T>(input: &mut dyn TInputProtocol, read: Reader<T>) -> Result<Reply<T>, Garbled> {
+    let mut reply = None;
+    input.read_struct_begin().map_err(malformed)?;
+    loop {
+        let field = input.read_field_begin().map_err(malformed)?;
+        match (field.field_type, field.id) {
+            (TType::Stop, _) => break,
+            (_, Some(0)) => reply = Some(Ok(read(Some(input)).map_err(malformed)?)),
+            (TType::Struct, Some(id)) => reply = Some(Err(read_exception(input, id).map_err(malformed)?)),
+            (ty, _) => input.skip(ty).map_err(malformed)?,
+        }
+        input.read_field_end().map_err(malformed)?;
+    }
+    input.read_struct_end().map_err(malformed)?;
+    reply.map_or_else(|| read(None).map(Ok).map_err(malformed), Ok)
+}
+
+/// Every exception of both interfaces has its message in field 1, and in field 2 whether to try again.
+fn read_exception(input: &mut dyn TInputProtocol, id: i16) -> thrift::Result<ServerException> {
+    let mut exception = ServerException { id, message: String::new(), can_retry: None };
+    input.read_struct_begin()?;
+    loop {
+        let field = input.read_field_begin()?;
+        match (field.field_type, field.id) {
+            (TType::Stop, _) => break,
+            (TType::String, Some(1)) => exception.message = String::from_utf8_lossy(&input.read_bytes()?).into_owned(),
+            (TType::Bool, Some(2)) => exception.can_retry = Some(input.read_bool()?),
+            (ty, _) => input.skip(ty)?,
+        }
+        input.read_field_end()?;
+    }
+    input.read_struct_end()?;
+    Ok(exception)
+}
+
+fn malformed(error: ThriftError) -> Garbled {
+    Garbled::Malformed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

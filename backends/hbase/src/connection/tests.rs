@@ -1,0 +1,223 @@
+//! Connections against a gateway that misbehaves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use peristyle_core::request::RequestOptions;
+use peristyle_core::{ErrorKind, Outcome, TimeoutPhase};
+use thrift::protocol::{
+    TBinaryInputProtocol, TBinaryOutputProtocol, TFieldIdentifier, TInputProtocol, TMessageIdentifier, TMessageType,
+    TOutputProtocol, TType,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::HBaseConfig;
+use crate::wire::hbase2::TableArgs;
+
+/// What the mock gateway does with one request.
+#[derive(Debug, Clone, Copy)]
+enum Reply {
+    /// Says whether the table's name is `yes`.
+    Right,
+    /// The same, after so many milliseconds.
+    Late(u64),
+    /// The same, to another request.
+    Shifted,
+    /// Nothing.
+    Never,
+    /// Closes the connection.
+    Hangup,
+    /// The right reply, and then closes.
+    Last,
+}
+
+struct Mock {
+    address: String,
+    connections: Arc<AtomicUsize>,
+}
+
+/// A gateway that treats its requests as this list says, over all connections, and the rest right.
+async fn mock(replies: &'static [Reply]) -> Mock {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let (counted, served) = (Arc::clone(&connections), Arc::new(AtomicUsize::new(0)));
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(serve(stream, replies, Arc::clone(&served)));
+        }
+    });
+    Mock { address, connections }
+}
+
+async fn serve(mut stream: TcpStream, replies: &'static [Reply], served: Arc<AtomicUsize>) {
+    let mut buffer = vec![0; 4096];
+    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+        let (name, sequence) = header(&buffer[..length]);
+        let yes = buffer[..length].windows(3).any(|window| window == b"yes");
+        let reply = replies.get(served.fetch_add(1, Ordering::SeqCst)).copied().unwrap_or(Reply::Right);
+        match reply {
+            Reply::Never => continue,
+            Reply::Hangup => return,
+            Reply::Late(millis) => tokio::time::sleep(Duration::from_millis(millis)).await,
+            Reply::Right | Reply::Shifted | Reply::Last => {}
+        }
+        let shift = i32::from(matches!(reply, Reply::Shifted));
+        if stream.write_all(&answer(&name, sequence + shift, yes)).await.is_err() || matches!(reply, Reply::Last) {
+            return;
+        }
+    }
+}
+
+fn header(bytes: &[u8]) -> (String, i32) {
+    let message = TBinaryInputProtocol::new(bytes, true).read_message_begin().unwrap();
+    (message.name, message.sequence_number)
+}
+
+fn answer(name: &str, sequence: i32, yes: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut out = TBinaryOutputProtocol::new(&mut bytes, true);
+    out.write_message_begin(&TMessageIdentifier::new(name, TMessageType::Reply, sequence)).unwrap();
+    out.write_field_begin(&TFieldIdentifier::new("success", TType::Bool, 0)).unwrap();
+    out.write_bool(yes).unwrap();
+    out.write_field_stop().unwrap();
+    bytes
+}
+
+fn config(gateways: &[&str]) -> HBaseConfig {
+    HBaseConfig::new(gateways).request_timeout(Duration::from_millis(100))
+}
+
+async fn ask(gateways: &Gateways, config: &HBaseConfig, table: &str) -> peristyle_core::Result<bool> {
+    let call = Call::new(&Arc::from(table), true, &RequestOptions::default(), config);
+    gateways.call(&call, "ask", &TableArgs { table: table.into() }, read_bool).await
+}
+
+#[tokio::test]
+async fn a_reply_that_comes_too_late_is_given_to_no_other_request() {
+    let mock = mock(&[Reply::Late(200)]).await;
+    let config = config(&[&mock.address]);
+    let gateways = Gateways::new(&config);
+    let error = ask(&gateways, &config, "yes").await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Timeout(TimeoutPhase::Attempt), Outcome::Unknown));
+    tokio::time::sleep(Duration::from_millis(250)).await;
+    assert!(!ask(&gateways, &config, "no").await.unwrap(), "the answer to its own question");
+    assert_eq!(mock.connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_reply_to_another_request_closes_the_connection() {
+    let mock = mock(&[Reply::Shifted]).await;
+    let config = config(&[&mock.address]);
+    let gateways = Gateways::new(&config);
+    let error = ask(&gateways, &config, "yes").await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Corrupt, Outcome::Unknown), "{error}");
+    assert!(ask(&gateways, &config, "yes").await.unwrap());
+    assert_eq!(mock.connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_takes_its_connection_along() {
+    let mock = mock(&[Reply::Late(30)]).await;
+    let config = config(&[&mock.address]).pool(std::num::NonZeroUsize::MIN);
+    let gateways = Gateways::new(&config);
+    let given_up = tokio::time::timeout(Duration::from_millis(10), ask(&gateways, &config, "yes")).await;
+    assert!(given_up.is_err());
+    assert!(!ask(&gateways, &config, "no").await.unwrap(), "the only place in the pool is free again");
+    assert_eq!(mock.connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_gateway_that_never_answers_costs_one_attempt_each_time() {
+    let mock = mock(&[Reply::Never, Reply::Never]).await;
+    let config = config(&[&mock.address]);
+    let gateways = Gateways::new(&config);
+    for _ in 0..2 {
+        let start = Instant::now();
+        let error = ask(&gateways, &config, "yes").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout(TimeoutPhase::Attempt));
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    }
+    assert!(ask(&gateways, &config, "yes").await.unwrap());
+}
+
+#[tokio::test]
+async fn requests_wait_for_a_connection_no_longer_than_their_limit() {
+    let mock = mock(&[Reply::Late(5_000)]).await;
+    let slow = config(&[&mock.address]).pool(std::num::NonZeroUsize::MIN).request_timeout(Duration::from_secs(5));
+    let gateways = Arc::new(Gateways::new(&slow));
+    let first = {
+        let (gateways, slow) = (Arc::clone(&gateways), slow.clone());
+        tokio::spawn(async move { ask(&gateways, &slow, "yes").await })
+    };
+    while mock.connections.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let error = ask(&gateways, &config(&[&mock.address]), "no").await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Timeout(TimeoutPhase::Queue), Outcome::NotApplied));
+    first.abort();
+}
+
+#[tokio::test]
+async fn a_connection_that_the_gateway_closed_is_replaced_without_an_error() {
+    let mock = mock(&[Reply::Last]).await;
+    let config = config(&[&mock.address]);
+    let gateways = Gateways::new(&config);
+    assert!(ask(&gateways, &config, "yes").await.unwrap());
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert!(ask(&gateways, &config, "yes").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_under_a_write_leaves_doubt() {
+    let mock = mock(&[Reply::Hangup]).await;
+    let config = config(&[&mock.address]);
+    let gateways = Gateways::new(&config);
+    let error = ask(&gateways, &config, "yes").await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::ConnectionLost, Outcome::Unknown));
+    assert_eq!(error.attempts()[0].endpoint, mock.address);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_idle_for_too_long_is_not_used_again() {
+    let mock = mock(&[]).await;
+    let mut config = config(&[&mock.address]);
+    config.idle_timeout = Duration::from_millis(30);
+    let gateways = Gateways::new(&config);
+    for pause in [0, 0, 60] {
+        tokio::time::sleep(Duration::from_millis(pause)).await;
+        assert!(ask(&gateways, &config, "yes").await.unwrap());
+    }
+    assert_eq!(mock.connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn another_gateway_takes_over_where_one_cannot_be_reached() {
+    let mock = mock(&[]).await;
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap().to_string()
+    };
+    let both = config(&[&closed, &mock.address]);
+    let gateways = Gateways::new(&both);
+    for _ in 0..4 {
+        assert!(ask(&gateways, &both, "yes").await.unwrap());
+    }
+    let alone = config(&[&closed]);
+    let error = ask(&Gateways::new(&alone), &alone, "yes").await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unavailable, Outcome::NotApplied));
+    assert!(error.to_string().contains(&closed), "{error}");
+}
+
+#[tokio::test]
+async fn a_request_over_the_limit_is_not_sent() {
+    let mock = mock(&[]).await;
+    let mut config = config(&[&mock.address]);
+    config.max_request_bytes = 128 << 10;
+    let error = ask(&Gateways::new(&config), &config, &"a".repeat(128 << 10)).await.unwrap_err();
+    assert_eq!((error.kind(), error.outcome()), (ErrorKind::TooLarge, Outcome::NotApplied));
+}

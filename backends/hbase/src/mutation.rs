@@ -1,0 +1,107 @@
+//! Mutations as what is done to a row.
+
+use std::collections::BTreeMap;
+
+use peristyle_core::codec::value::encode_value;
+use peristyle_core::model::Ttl;
+use peristyle_core::request::{CellWrite, Mutation, Wipe};
+use peristyle_core::{Capability, Error, ErrorKind, Result};
+
+use crate::codec::{Layout, MARKER_VALUE, encode_row_key, original};
+use crate::wire::{CellName, RowStep, RowWrite};
+
+/// The room that a cell takes beside its value, row, family and qualifier.
+const CELL_OVERHEAD: usize = 24;
+/// The largest cell that a region server takes by default.
+const MAX_CELL_BYTES: usize = 10 << 20;
+
+/// When a row is written, in the table's timestamps, and in seconds since 1970 for times to live.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// Of what is put or deleted.
+    pub(crate) timestamp: i64,
+    /// Of what is removed first.
+    pub(crate) before: i64,
+    /// The second from which times to live count.
+    pub(crate) now: i64,
+}
+
+/// What a mutation does to its row, in one atomic unit.
+///
+/// # Errors
+/// `InvalidArgument` for a delete of a partition and for columns that aren't there, `TooLarge` for keys and values over what
+/// HBase takes.
+pub(crate) fn row_write(layout: &Layout, mutation: &Mutation, now: i64) -> Result<RowWrite> {
+    if mutation.wipe == Wipe::Partition {
+        return Err(Error::unsupported(Capability::PartitionDelete, crate::NAME));
+    }
+    let row = encode_row_key(layout, mutation.key.values())?;
+    let (timestamp, before) = layout.timestamps(&row, mutation.write_time.as_micros());
+    row_steps(layout, mutation, row, Moment { timestamp, before, now })
+}
+
+/// The same for a known row key and moment.
+pub(crate) fn row_steps(layout: &Layout, mutation: &Mutation, row: Vec<u8>, moment: Moment) -> Result<RowWrite> {
+    let mut puts: BTreeMap<Option<i64>, Vec<(CellName, Vec<u8>)>> = BTreeMap::new();
+    let mut deletes = Vec::new();
+    for cell in &mutation.cells {
+        let name = layout.cell(cell.column)?.clone();
+        match &cell.write {
+            CellWrite::Delete => deletes.push(name),
+            CellWrite::Put(value, ttl) => {
+                let mut bytes = Vec::with_capacity(value.size());
+                encode_value(value, &mut bytes);
+                check_cell(&row, &name, bytes.len())?;
+                puts.entry(remaining(layout, *ttl, moment)).or_default().push((name, bytes));
+            }
+        }
+    }
+    if let Some(ttl) = mutation.marker {
+        let cells = puts.entry(remaining(layout, ttl, moment)).or_default();
+        cells.push((layout.marker.clone(), MARKER_VALUE.to_vec()));
+    }
+    if !puts.is_empty()
+        && let Some(original) = original(layout, &mutation.key)
+    {
+        check_cell(&row, &layout.original, original.len())?;
+        puts.entry(None).or_default().push((layout.original.clone(), original));
+    }
+    let mut steps = Vec::new();
+    if mutation.wipe == Wipe::Row {
+        let alone = puts.is_empty() && deletes.is_empty();
+        steps.push(RowStep::DeleteRow { timestamp: if alone { moment.timestamp } else { moment.before } });
+    } else {
+        steps.extend(uncovered(&puts, moment.before));
+    }
+    if !deletes.is_empty() {
+        steps.push(RowStep::DeleteCells { cells: deletes, timestamp: moment.timestamp });
+    }
+    let put = |(ttl, cells)| RowStep::Put { cells, timestamp: moment.timestamp, ttl };
+    steps.extend(puts.into_iter().map(put));
+    Ok(RowWrite { row, steps })
+}
+
+/// When a cell that expires leaves, HBase shows the one below it again: so all below is deleted with its put.
+fn uncovered(puts: &BTreeMap<Option<i64>, Vec<(CellName, Vec<u8>)>>, before: i64) -> Option<RowStep> {
+    let expiring = puts.iter().filter(|(ttl, _)| ttl.is_some()).flat_map(|(_, cells)| cells);
+    let cells: Vec<CellName> = expiring.map(|(name, _)| name.clone()).collect();
+    (!cells.is_empty()).then_some(RowStep::DeleteCells { cells, timestamp: before })
+}
+
+/// How long a cell lives as HBase reckons it: in milliseconds from its timestamp, which it takes for milliseconds whatever it
+/// is. From a timestamp in microseconds that is a number far below 0, which brings the sum to the right instant.
+fn remaining(layout: &Layout, ttl: Ttl, moment: Moment) -> Option<i64> {
+    let seconds = ttl.resolve(layout.spec.default_ttl())?;
+    let expiry = (moment.now + i64::from(seconds.get())).saturating_mul(1_000);
+    // A cell is gone after this instant, not at it.
+    Some(expiry - 1 - moment.timestamp)
+}
+
+fn check_cell(row: &[u8], name: &CellName, value: usize) -> Result<()> {
+    let size = row.len() + name.family.len() + name.qualifier.len() + value + CELL_OVERHEAD;
+    if size <= MAX_CELL_BYTES {
+        return Ok(());
+    }
+    let message = format!("a cell of {size} bytes with its key; HBase takes {MAX_CELL_BYTES}");
+    Err(Error::new(ErrorKind::TooLarge, message))
+}

@@ -1,0 +1,91 @@
+//! What all requests share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use peristyle_core::clock::Clock;
+use peristyle_core::model::TableSpec;
+use peristyle_core::{Capability, Error, Result};
+
+use crate::codec::Layout;
+use crate::config::{Api, HBaseConfig};
+use crate::connection::Gateways;
+use crate::error;
+use crate::topology::Regions;
+
+/// The gateways and what is known of the tables.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) config: HBaseConfig,
+    pub(crate) namespace: Arc<str>,
+    pub(crate) gateways: Gateways,
+    pub(crate) regions: Regions,
+    pub(crate) clock: Clock,
+    layouts: RwLock<HashMap<Arc<str>, Arc<Layout>>>,
+    /// Tables of other programs, as they were declared here: their own descriptions tell nothing.
+    adopted: RwLock<HashMap<Arc<str>, Arc<TableSpec>>>,
+    closed: AtomicBool,
+}
+
+impl Store {
+    pub(crate) fn new(config: HBaseConfig) -> Self {
+        Self {
+            namespace: Arc::from(config.namespace.as_str()),
+            gateways: Gateways::new(&config),
+            regions: Regions::default(),
+            clock: Clock::system(),
+            layouts: RwLock::default(),
+            adopted: RwLock::default(),
+            closed: AtomicBool::new(false),
+            config,
+        }
+    }
+
+    /// How a table lies, made once for each declaration.
+    pub(crate) fn layout(&self, table: &Arc<TableSpec>) -> Result<Arc<Layout>> {
+        let known = self.layouts.read().unwrap_or_else(PoisonError::into_inner).get(table.name()).cloned();
+        let fits = |layout: &Arc<Layout>| Arc::ptr_eq(&layout.spec, table) || *layout.spec == **table;
+        if let Some(layout) = known.filter(fits) {
+            return Ok(layout);
+        }
+        let layout = Arc::new(Layout::new(Arc::clone(table), &self.namespace)?);
+        let mut layouts = self.layouts.write().unwrap_or_else(PoisonError::into_inner);
+        layouts.insert(Arc::clone(table.name()), Arc::clone(&layout));
+        Ok(layout)
+    }
+
+    /// Remembers how a table of another program was declared.
+    pub(crate) fn adopt(&self, table: &Arc<TableSpec>) {
+        let mut adopted = self.adopted.write().unwrap_or_else(PoisonError::into_inner);
+        adopted.insert(Arc::clone(table.name()), Arc::clone(table));
+    }
+
+    /// How a table of another program was declared.
+    pub(crate) fn adopted(&self, name: &str) -> Option<Arc<TableSpec>> {
+        self.adopted.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// Forgets a table that was dropped.
+    pub(crate) fn forget(&self, name: &str) {
+        self.adopted.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.regions.forget(name);
+    }
+
+    /// Refuses what Thrift 1 has no call for.
+    pub(crate) fn need_thrift2(&self, capability: Capability) -> Result<()> {
+        match self.config.api {
+            Api::Thrift2 => Ok(()),
+            Api::Thrift1 => Err(Error::unsupported(capability, crate::NAME)),
+        }
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(error::closed()) } else { Ok(()) }
+    }
+
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.gateways.close();
+    }
+}
