@@ -56,7 +56,7 @@ fewest threads first, then io threads, pool, batch. Figures come from a fresh ru
 /// Where and what.
 #[derive(Debug, Args)]
 pub(crate) struct Subject {
-    /// embedded:[/folder], memory: or cql://host:9042/keyspace
+    /// `embedded:[/folder]`, `memory:` or `cql://host:9042/keyspace`
     #[arg(long, value_name = "URI", default_value = "embedded:")]
     pub(crate) target: String,
     /// A built-in workload or a TOML file; see `tuner workloads`

@@ -187,7 +187,7 @@ impl Space {
     /// Whether more than the upper end of this axis may exist.
     pub(crate) fn is_open(&self, axis: Axis) -> bool {
         let span = self.on(axis);
-        !span.is_fixed() && !(axis == Axis::IoThreads && span.hi >= self.cores)
+        !span.is_fixed() && (axis != Axis::IoThreads || span.hi < self.cores)
     }
 }
 

@@ -1,4 +1,5 @@
 //! The command line as a user meets it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
 

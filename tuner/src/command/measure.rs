@@ -13,7 +13,7 @@ use crate::search::{End, Probe, Purpose, Search, Step, Trial, Verdict};
 use crate::target::{LiveTarget, Target};
 
 /// What a window needs at the least to be worth its start.
-const LEAST: Duration = Duration::from_millis(300);
+const LEAST: Duration = Duration::from_millis(600);
 
 /// Runs a search over a plan and writes what it found.
 pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {

@@ -23,6 +23,8 @@ use crate::workload::Workload;
 const TICK: Duration = Duration::from_millis(50);
 /// How long to wait for the last answers, above the length of the window.
 const GRACE: Duration = Duration::from_secs(2);
+/// The end of the time that is kept for them.
+const LAST_ANSWERS: Duration = Duration::from_millis(250);
 
 /// What a window is run with.
 pub(crate) struct Load<'l> {
@@ -57,16 +59,22 @@ pub(crate) fn measure(load: &Load<'_>, watch: &dyn Fn(Live)) -> Measurement {
     let cpu = CpuClock::now();
     let start = Instant::now();
     // The last answers need time too.
-    let window = load.window.min(load.limit.saturating_sub(begun.elapsed()).mul_f64(0.8));
+    let window = load.window.min(load.limit.saturating_sub(begun.elapsed() + LAST_ANSWERS));
     shared.end.store(nanos(start - shared.origin + window), Ordering::Relaxed);
     shared.start.store(nanos(start - shared.origin), Ordering::Release);
     let complete = load.wait(&shared, start + window, watch);
     let elapsed = start.elapsed().min(window);
     let cpu = cpu.and_then(|cpu| cpu.shares());
     shared.stop.store(true, Ordering::Relaxed);
-    let grace = (load.window + GRACE).min(load.limit.saturating_sub(begun.elapsed()));
-    let total = load.gather(&mut workers, bucket, grace);
-    let partial = !complete || window < load.window;
+    let patience = load.window + GRACE;
+    let grace = patience.min(load.limit.saturating_sub(begun.elapsed())).max(LAST_ANSWERS / 2);
+    let (mut total, unanswered) = load.gather(&mut workers, bucket, grace);
+    // Where the wait was cut short, nobody knows whether the answers would have come.
+    let gave_up = unanswered > 0 && grace < patience;
+    if unanswered > 0 && !gave_up && complete {
+        total.fail(UNANSWERED, unanswered);
+    }
+    let partial = !complete || gave_up || window < load.window;
     let full = usize::try_from(elapsed.as_nanos() / bucket.as_nanos().max(1)).unwrap_or(usize::MAX);
     summarise(load, total, Times { elapsed, bucket, full, warm_up, partial }, cpu)
 }
@@ -100,10 +108,10 @@ impl Load<'_> {
     fn warm_up(&self, shared: &Shared, begun: Instant, watch: &dyn Fn(Live)) -> Duration {
         let (least, most) = (self.window / 8, (self.window / 2).min(self.limit / 2));
         let mut rates = Vec::new();
-        let mut last = (Instant::now(), 0);
+        let mut seen = (Instant::now(), 0);
         while begun.elapsed() < most && !self.interrupt.is_set() {
             sleep(TICK.min(self.window / 20));
-            rates.push(look(shared, &mut last, watch));
+            rates.push(look(shared, &mut seen, watch));
             if begun.elapsed() >= least && is_steady(&rates) {
                 break;
             }
@@ -127,8 +135,8 @@ impl Load<'_> {
         }
     }
 
-    /// Collects what the workers did. Those that get no answer are given up, and counted as failures.
-    fn gather(&self, workers: &mut JoinSet<Recorder>, bucket: Duration, grace: Duration) -> Recorder {
+    /// Collects what the workers did, and gives up those that get no answer; returns how many.
+    fn gather(&self, workers: &mut JoinSet<Recorder>, bucket: Duration, grace: Duration) -> (Recorder, u64) {
         let mut total = Recorder::new(self.workload.operations.len(), bucket);
         self.runtime.block_on(async {
             let all = async {
@@ -142,11 +150,8 @@ impl Load<'_> {
             let _ = tokio::time::timeout(grace, all).await;
         });
         let unanswered = workers.len() as u64;
-        if unanswered > 0 && !self.interrupt.is_set() {
-            total.fail(UNANSWERED, unanswered);
-        }
         workers.abort_all();
-        total
+        (total, unanswered)
     }
 }
 

@@ -31,9 +31,9 @@ impl Figures {
             point,
             rows_per_s: estimate.mean,
             ci95: estimate.interval(),
-            p50_ms: percentile(&latency, 0.50),
-            p95_ms: percentile(&latency, 0.95),
-            p99_ms: percentile(&latency, 0.99),
+            p50_ms: percentile(latency.as_ref(), 0.50),
+            p95_ms: percentile(latency.as_ref(), 0.95),
+            p99_ms: percentile(latency.as_ref(), 0.99),
             errors: windows.iter().map(|window| window.measurement.failures()).sum(),
         })
     }
@@ -64,8 +64,8 @@ pub(super) fn latency(windows: &[&Window]) -> Option<Histogram<u64>> {
 }
 
 /// A percentile in milliseconds; `None` of nothing.
-pub(super) fn percentile(histogram: &Option<Histogram<u64>>, quantile: f64) -> Option<f64> {
-    let histogram = histogram.as_ref().filter(|histogram| !histogram.is_empty())?;
+pub(super) fn percentile(histogram: Option<&Histogram<u64>>, quantile: f64) -> Option<f64> {
+    let histogram = histogram.filter(|histogram| !histogram.is_empty())?;
     Some(real(histogram.value_at_quantile(quantile)) / 1e6)
 }
 

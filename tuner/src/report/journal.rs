@@ -60,13 +60,12 @@ impl Line {
         let all = latency(&[window]);
         let operations = measurement.latencies.iter().map(|(name, histogram)| {
             let count = histogram.len();
-            let histogram = Some(histogram.clone());
             let percentiles = Percentiles {
                 count,
-                p50_ms: percentile(&histogram, 0.50),
-                p95_ms: percentile(&histogram, 0.95),
-                p99_ms: percentile(&histogram, 0.99),
-                max_ms: percentile(&histogram, 1.0),
+                p50_ms: percentile(Some(histogram), 0.50),
+                p95_ms: percentile(Some(histogram), 0.95),
+                p99_ms: percentile(Some(histogram), 0.99),
+                max_ms: percentile(Some(histogram), 1.0),
             };
             ((*name).to_owned(), percentiles)
         });
@@ -81,9 +80,9 @@ impl Line {
             missing: measurement.missing,
             rows_per_s: trial.rate,
             ci95: measurement.rate.filter(|rate| rate.std_err > 0.0).map(|rate| rate.interval()),
-            p50_ms: percentile(&all, 0.50),
-            p95_ms: percentile(&all, 0.95),
-            p99_ms: percentile(&all, 0.99),
+            p50_ms: percentile(all.as_ref(), 0.50),
+            p95_ms: percentile(all.as_ref(), 0.95),
+            p99_ms: percentile(all.as_ref(), 0.99),
             operations: operations.collect(),
             errors: measurement.errors.clone(),
             cpu: measurement.cpu,

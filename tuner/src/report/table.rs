@@ -34,7 +34,8 @@ pub(crate) fn row(window: &Window) -> String {
     let error = measurement.rate.and_then(|rate| rate.relative_error());
     let error = error.map_or_else(|| "-".into(), |error| format!("{:.1} %", error * 100.0));
     let latency = latency(&[window]);
-    let [p50, p99] = [0.50, 0.99].map(|quantile| percentile(&latency, quantile).map_or_else(|| "-".into(), millis));
+    let [p50, p99] =
+        [0.50, 0.99].map(|quantile| percentile(latency.as_ref(), quantile).map_or_else(|| "-".into(), millis));
     let busy = cpu(&[window]).map_or_else(|| "-".into(), |cpu| percent(cpu.client + cpu.others));
     let note = match (trial.probe.purpose, measurement.cause()) {
         (_, Some(cause)) => format!("  {cause}"),

@@ -12,7 +12,7 @@ use crate::space::{Axis, Point, Space};
 /// Baseline windows before anything else: they are compared with the sentinel's at the end.
 pub(super) const BASELINES: usize = 2;
 /// Warm-up windows at the most.
-const WARM_UPS: u32 = 4;
+const WARM_UPS: u32 = 8;
 /// How often threads and rows per request are searched in turns.
 const TURNS: u32 = 3;
 /// Threads of the warm-up, where the range allows it: enough to wake every part of a server.
@@ -48,15 +48,15 @@ impl Climb {
         Finals { space: &self.space, seed: self.seed, complete, budget: self.time.budget }.decide(run)
     }
 
-    /// Windows that count for nothing, until two in a row agree: a server that has just started, or an engine with empty
-    /// caches, gets faster for a while.
+    /// Windows that count for nothing, until one is no faster than the one before: a server that has just started, or an
+    /// engine with empty caches, gets faster for a while.
     fn warm_up(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
         let threads = WARM_UP_THREADS.clamp(self.space.threads.lo(), self.space.threads.hi());
         let point = Point { threads, ..self.space.lowest() };
         let mut last = run.measure(point, Purpose::WarmUp)?.rate;
         for _ in 1..WARM_UPS {
             let rate = run.measure(point, Purpose::WarmUp)?.rate;
-            if (rate - last).abs() <= 0.05 * rate {
+            if rate <= 1.05 * last {
                 return Ok(());
             }
             last = rate;

@@ -23,6 +23,10 @@ const ATTEMPTS: u32 = 3;
 /// A change of the sentinel that is drift if noise doesn't explain it.
 const DRIFT: f64 = 0.06;
 
+/// The half width of a confidence interval that is precise enough.
+const WANTED: f64 = 0.05;
+/// Windows of a confirmation at the most.
+const MOST_CONFIRMATIONS: u32 = 12;
 /// A confidence interval wider than this, on either side, tells no points apart.
 const VAGUE: f64 = 0.15;
 
@@ -51,7 +55,7 @@ impl Finals<'_> {
             Err(Pause::Hurry) => None,
             Err(pause) => return Err(pause),
         };
-        let (knee, peak) = match self.confirm(run, &finals, edge) {
+        let (knee, peak) = match Self::confirm(run, &finals, edge) {
             Ok(Some(chosen)) => chosen,
             Ok(None) | Err(Pause::Hurry) => return Ok(self.too_late(run)),
             Err(pause) => return Err(pause),
@@ -129,12 +133,7 @@ impl Finals<'_> {
 
     /// Measures the chosen knee and peak afresh, in turns. A choice that fails, or falls behind the peak by more than it may,
     /// makes room for the next one; `None` after too many.
-    fn confirm(
-        &self,
-        run: &mut Replay<'_>,
-        finals: &Samples,
-        edge: Option<Axis>,
-    ) -> Result<Option<(Choice, Choice)>, Pause> {
+    fn confirm(run: &mut Replay<'_>, finals: &Samples, edge: Option<Axis>) -> Result<Option<(Choice, Choice)>, Pause> {
         let mut rejected = Vec::new();
         let mut fresh = Samples::new();
         for _ in 0..ATTEMPTS {
@@ -142,13 +141,7 @@ impl Finals<'_> {
             let knee = if edge.is_some() { peak } else { knee };
             let both = if knee == peak { vec![knee] } else { vec![knee, peak] };
             let unmeasured: Vec<Point> = both.into_iter().filter(|point| !fresh.contains_key(point)).collect();
-            for _ in 0..CONFIRMATIONS {
-                for point in &unmeasured {
-                    let index = run.position();
-                    let trial = run.measure(*point, Purpose::Confirm)?;
-                    add(&mut fresh, *point, index, trial);
-                }
-            }
+            Self::measure_fresh(run, &unmeasured, &mut fresh)?;
             let failed = [knee, peak].into_iter().find(|point| fresh.get(point).is_none_or(|it| !it.is_feasible()));
             if let Some(point) = failed {
                 rejected.push(point);
@@ -177,6 +170,25 @@ impl Finals<'_> {
         let later = sentinel.get(sentinel.len() / 2..).unwrap_or_default();
         let noise = spread(finals.values().map(|tally| tally.rates.as_slice()).chain([sentinel]));
         Ok(change(early, later, noise).or_else(|| change(early, &end, noise)))
+    }
+
+    /// Measures points in turns, more often where their windows differ much and there is time.
+    fn measure_fresh(run: &mut Replay<'_>, points: &[Point], fresh: &mut Samples) -> Result<(), Pause> {
+        for round in 0..MOST_CONFIRMATIONS {
+            let vague = |point: &Point| fresh.get(point).is_none_or(|tally| half_width(&tally.rates) > WANTED);
+            if round >= CONFIRMATIONS && !points.iter().any(vague) {
+                return Ok(());
+            }
+            for point in points {
+                let index = run.position();
+                match run.measure(*point, Purpose::Confirm) {
+                    Ok(trial) => add(fresh, *point, index, trial),
+                    Err(Pause::Hurry) if round >= CONFIRMATIONS => return Ok(()),
+                    Err(pause) => return Err(pause),
+                }
+            }
+        }
+        Ok(())
     }
 
     fn answer(&self, run: &Replay<'_>, knee: Choice, peak: Choice, edge: Option<Axis>, drift: Option<f64>) -> Answer {
@@ -280,7 +292,12 @@ fn spread<'r>(groups: impl Iterator<Item = &'r [f64]>) -> f64 {
 /// The half width of the knee's confidence interval, where it is too wide to say anything.
 fn too_vague(run: &Replay<'_>, knee: &Choice) -> Option<f64> {
     let rates: Vec<f64> = knee.trials.iter().filter_map(|index| Some(run.trial(*index)?.rate)).collect();
-    Estimate::of_independent(&rates)?.relative_error().filter(|width| *width > VAGUE)
+    Some(half_width(&rates)).filter(|width| *width > VAGUE)
+}
+
+/// Half the width of the confidence interval of these windows' mean, relative to it.
+fn half_width(rates: &[f64]) -> f64 {
+    Estimate::of_independent(rates).and_then(|estimate| estimate.relative_error()).unwrap_or_default()
 }
 
 fn vague(width: f64) -> String {

@@ -25,31 +25,29 @@ impl Fixed {
         Self { point, time: Time { budget, window } }
     }
 
-    fn decide(&self, run: &mut Replay<'_>) -> Result<Answer, Pause> {
+    fn measure(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
         run.measure(self.point, Purpose::WarmUp)?;
-        let first = run.position();
         for _ in 0..WINDOWS {
-            match run.measure(self.point, Purpose::Confirm) {
-                Ok(_) => {}
-                // Fewer windows are as good, if there is one.
-                Err(Pause::Hurry) if run.position() > first => break,
-                Err(pause) => return Err(pause),
-            }
+            run.measure(self.point, Purpose::Confirm)?;
         }
+        Ok(())
+    }
+
+    /// What the windows say; `None` without any.
+    fn answer(&self, run: &Replay<'_>) -> Option<Answer> {
+        let tally = run.tallies().get(&self.point)?;
         let ceiling = run.ceiling();
-        let works = run.best().is_some();
-        let choice = Choice { point: self.point, trials: (first..run.position()).collect(), confirmed: true };
-        Ok(Answer {
+        let works = tally.is_feasible();
+        let stop_reason = match &ceiling {
+            None if works => "one point was asked for, and it was measured".into(),
+            None => format!("{} did nothing at all", self.point),
+            Some(ceiling) => format!("{} failed with {} errors of class {}", self.point, ceiling.errors, ceiling.cause),
+        };
+        Some(Answer {
             verdict: if works { Verdict::NoPeakInRange } else { Verdict::NoFeasiblePoint },
-            stop_reason: match (&ceiling, works) {
-                (_, true) => "one point was asked for, and it was measured".into(),
-                (Some(ceiling), false) => {
-                    format!("{} failed with {} errors of class {}", self.point, ceiling.errors, ceiling.cause)
-                }
-                (None, false) => format!("{} did nothing at all", self.point),
-            },
+            stop_reason,
             knee: None,
-            peak: works.then_some(choice),
+            peak: works.then(|| Choice { point: self.point, trials: tally.trials.clone(), confirmed: true }),
             ceiling,
             cheaper: Vec::new(),
         })
@@ -58,17 +56,18 @@ impl Fixed {
 
 impl Search for Fixed {
     fn next(&self, history: &[Trial]) -> Step {
-        match self.decide(&mut Replay::new(history, self.time)) {
-            Ok(answer) => Step::Done(Box::new(answer)),
+        match self.measure(&mut Replay::new(history, self.time)) {
             Err(Pause::Measure(probe)) => Step::Measure(probe),
-            Err(Pause::Hurry) => Step::Done(Box::new(self.conclude(history, End::Budget))),
+            Ok(()) | Err(Pause::Hurry) => Step::Done(Box::new(self.conclude(history, End::Budget))),
         }
     }
 
+    /// The budget of a run is its length, so its end is no failure.
     fn conclude(&self, history: &[Trial], end: End) -> Answer {
         let mut run = Replay::new(history, self.time);
         // Only what the replay has gathered counts.
-        let _ = self.decide(&mut run);
-        Answer { knee: None, ..so_far(&run, history.len(), self.time.budget, end) }
+        let _ = self.measure(&mut run);
+        let measured = self.answer(&run).filter(|_| end == End::Budget);
+        measured.unwrap_or_else(|| Answer { knee: None, ..so_far(&run, history.len(), self.time.budget, end) })
     }
 }

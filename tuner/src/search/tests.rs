@@ -285,6 +285,10 @@ fn an_end_from_outside_keeps_the_best_so_far() {
     }
 }
 
+fn mean(samples: &[f64]) -> f64 {
+    samples.iter().sum::<f64>() / crate::stats::real_len(samples.len())
+}
+
 #[test]
 fn the_reported_figure_is_fresh_and_without_bias() {
     let (mut ratios, mut fresh) = (Vec::new(), true);
@@ -293,10 +297,10 @@ fn the_reported_figure_is_fresh_and_without_bias() {
         let (answer, history) = server.sweep(&climb(space("1..512"), seed));
         let Some(knee) = answer.knee else { continue };
         fresh &= knee.trials.iter().all(|index| history[*index].probe.purpose == Purpose::Confirm);
-        let mean = knee.trials.iter().map(|index| history[*index].rate).sum::<f64>() / knee.trials.len() as f64;
-        ratios.push(mean / server.truth(knee.point) - 1.0);
+        let rates: Vec<f64> = knee.trials.iter().map(|index| history[*index].rate).collect();
+        ratios.push(mean(&rates) / server.truth(knee.point) - 1.0);
     }
-    let bias = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    let bias = mean(&ratios);
     assert!(fresh && bias.abs() < 0.005, "{bias}");
 }
 

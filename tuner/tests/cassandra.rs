@@ -1,0 +1,86 @@
+//! A sweep of a real Cassandra, at the address in `PERISTYLE_CQL`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use common::{Ended, folder, run};
+use serde_json::Value;
+
+/// The URI of a keyspace that no other test uses; `None`, with a word about it, where there is no server and none is required.
+fn target(test: &str) -> Option<String> {
+    let Ok(address) = std::env::var("PERISTYLE_CQL") else {
+        let required = std::env::var("REQUIRE_BACKENDS").unwrap_or_default();
+        assert!(
+            !required.split(',').any(|backend| backend.trim() == "cql"),
+            "PERISTYLE_CQL is not set, but cql is required"
+        );
+        eprintln!("ignored: PERISTYLE_CQL is not set");
+        return None;
+    };
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos();
+    Some(format!("cql://{address}/tuner_{test}_{nanos}"))
+}
+
+fn result(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+#[test]
+fn an_absent_keyspace_or_table_is_refused_until_it_may_be_made() {
+    let Some(target) = target("absent") else { return };
+    let files = folder();
+    let arguments = ["run", "--target", &target, "--threads", "4", "--budget", "10s", "--json"];
+    let refused = run(files.path(), &arguments);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("--create") && refused.stderr.trim_end().lines().count() == 1, "{refused:?}");
+    assert_eq!(fs::read_dir(files.path()).unwrap().count(), 0);
+    let made = run(files.path(), &[&arguments[..], &["--create"]].concat());
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(result(&made)["peak"]["rows_per_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn rows_that_were_loaded_are_read() {
+    let Some(target) = target("load") else { return };
+    let files = folder();
+    let subject = ["--target", &target, "--workload", "property-range", "--create"];
+    let empty = run(files.path(), &[&["sweep"], &subject[..]].concat());
+    assert_eq!(empty.code, Some(2), "{empty:?}");
+    assert!(empty.stderr.contains("tuner load"), "{empty:?}");
+    let loaded = run(files.path(), &[&["load"], &subject[..]].concat());
+    assert_eq!(loaded.code, Some(0), "{loaded:?}");
+    let read = run(files.path(), &[&["run"], &subject[..], &["--threads", "4", "--budget", "10s", "--json"]].concat());
+    let result = result(&read);
+    assert!(result["peak"]["rows_per_s"].as_f64().unwrap() > 0.0, "{read:?}");
+    assert!(!result["why"].to_string().contains("not there"), "{result}");
+}
+
+#[test]
+fn a_sweep_ends_by_itself_within_its_budget() {
+    let Some(target) = target("sweep") else { return };
+    let files = folder();
+    let arguments = [
+        "sweep",
+        "--target",
+        &target,
+        "--create",
+        "--threads",
+        "1..32",
+        "--pool",
+        "1..2",
+        "--batch",
+        "1..4",
+        "--budget",
+        "40s",
+        "--json",
+    ];
+    let ended = run(files.path(), &arguments);
+    assert!(matches!(ended.code, Some(0 | 4 | 5)), "{ended:?}");
+    let result = result(&ended);
+    assert!(result["environment"]["spent_s"].as_f64().unwrap() <= 40.5, "{result}");
+    assert!(result["peak"]["rows_per_s"].as_f64().unwrap() > 0.0, "{result}");
+    assert_eq!(result["peak"]["errors"], 0, "{result}");
+}
