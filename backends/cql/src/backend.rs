@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::{self, BoxFuture};
 use peristyle_core::request::{Action, Read, Write};
 use peristyle_core::{
-    Backend, Capabilities, Capability, Error, ErrorKind, Limits, Request, ResponseFuture, Result, Topology,
+    Backend, Capabilities, Capability, Error, ErrorKind, Limits, Request, Response, ResponseFuture, Result, Topology,
 };
 use scylla::client::session::Session;
 
@@ -94,6 +94,16 @@ fn capabilities() -> Capabilities {
     )
 }
 
+/// Makes a future where it will be, for it is of several kilobytes and takes long to move.
+fn boxed<F>(make: impl FnOnce() -> F) -> ResponseFuture
+where
+    F: Future<Output = Result<Response>> + Send + 'static,
+{
+    let place = Box::<F>::new_uninit();
+    let made: Box<F> = Box::write(place, make());
+    Box::into_pin(made)
+}
+
 impl Backend for CqlBackend {
     fn name(&self) -> &'static str {
         NAME
@@ -112,22 +122,22 @@ impl Backend for CqlBackend {
         let call = Call::new(&request.options, shared.config.request_timeout);
         match request.action {
             Action::Write { table, write } => match write {
-                Write::Apply(mutation) => write::apply(shared, table, mutation, call).boxed(),
-                Write::ApplyAll(mutations) => batch::apply_all(shared, table, mutations, call).boxed(),
-                Write::Increment { key, deltas } => write::increment(shared, table, key, deltas, call).boxed(),
+                Write::Apply(mutation) => boxed(|| write::apply(shared, table, mutation, call)),
+                Write::ApplyAll(mutations) => boxed(|| batch::apply_all(shared, table, mutations, call)),
+                Write::Increment { key, deltas } => boxed(|| write::increment(shared, table, key, deltas, call)),
                 Write::CompareAndPut { mutation, condition } => {
-                    write::compare_and_put(shared, table, mutation, condition, call).boxed()
+                    boxed(|| write::compare_and_put(shared, table, mutation, condition, call))
                 }
             },
             Action::Read { table, read } => match read {
-                Read::Get { key, columns } => read::get(shared, table, key, columns, call).boxed(),
-                Read::GetAll { keys, columns } => read::get_all(shared, table, keys, columns, call).boxed(),
-                Read::Query(query) => query::query(shared, table, query, call).boxed(),
-                Read::Scan(scan) => query::scan(shared, table, scan, call).boxed(),
+                Read::Get { key, columns } => boxed(|| read::get(shared, table, key, columns, call)),
+                Read::GetAll { keys, columns } => boxed(|| read::get_all(shared, table, keys, columns, call)),
+                Read::Query(query) => boxed(|| query::query(shared, table, query, call)),
+                Read::Scan(scan) => boxed(|| query::scan(shared, table, scan, call)),
             },
             Action::Schema(schema) => {
                 let call = Call::new(&request.options, shared.config.schema_timeout * 2);
-                schema::change(shared, schema, call).boxed()
+                boxed(|| schema::change(shared, schema, call))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What a live table looks like.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use peristyle_core::model::{Order, TableSpec, Type};
@@ -61,7 +62,8 @@ impl Shared {
     where
         R: for<'frame, 'metadata> scylla::deserialize::row::DeserializeRow<'frame, 'metadata>,
     {
-        let answer = self.attempt(None, call, self.session.query_unpaged(Statement::new(text), values)).await?;
+        let request = pin!(self.session.query_unpaged(Statement::new(text), values));
+        let answer = self.attempt(None, call, request).await?;
         let answer = answer.into_rows_result().map_err(|error| corrupt(&error))?;
         let rows = answer.rows::<R>().map_err(|error| corrupt(&error))?;
         rows.collect::<Result<_, _>>().map_err(|error| corrupt(&error))

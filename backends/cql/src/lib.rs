@@ -1,4 +1,50 @@
-//! The CQL backend.
+//! The CQL backend: Apache Cassandra, `ScyllaDB`, and any other server with version 4 of the CQL protocol, over the
+//! `scylla` driver.
+//!
+//! ```no_run
+//! use peristyle_cql::{CqlBackend, CqlConfig};
+//!
+//! # async fn example() -> peristyle_core::Result<()> {
+//! let config = CqlConfig::from_uri("cql://127.0.0.1:9042/iot?datacenter=datacenter1")?;
+//! let backend = CqlBackend::connect(config).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How tables lie
+//! They are ordinary tables, as `cqlsh` shows them: partition key, clustering key with its orders, one column for each value.
+//! Every statement is prepared and names its columns. A put is an `UPDATE … USING TIMESTAMP`, so it leaves no row marker and
+//! the row goes with its last column; a table without value columns, and a put of a key alone, is an `INSERT`. A put on the
+//! condition that the row is absent is an `INSERT … IF NOT EXISTS`, which does leave a marker.
+//!
+//! # What the driver does not do here
+//! Retries, speculative execution and timestamps belong to the layers above, so they are switched off. One call is one
+//! attempt, or one for each statement that a page or a bulk write takes; each is bounded by the attempt timeout and the
+//! request's deadline. An error of the server or of a connection names the node.
+//!
+//! # Raw CQL
+//! [`CqlBackend::session`] is the driver's session, for what the contract doesn't cover. A user-defined aggregate:
+//!
+//! ```no_run
+//! use peristyle_cql::{CqlBackend, CqlConfig};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let backend = CqlBackend::connect(CqlConfig::new(["127.0.0.1"]).keyspace("iot")).await?;
+//! let session = backend.session()?;
+//! session
+//!     .query_unpaged(
+//!         "CREATE FUNCTION iot.longer(a text, b text) CALLED ON NULL INPUT RETURNS text LANGUAGE java \
+//!          AS 'return a == null || (b != null && b.length() > a.length()) ? b : a;'",
+//!         (),
+//!     )
+//!     .await?;
+//! session.query_unpaged("CREATE AGGREGATE iot.longest(text) SFUNC longer STYPE text", ()).await?;
+//! let answer = session.query_unpaged("SELECT iot.longest(value_string) FROM iot.property", ()).await?;
+//! let (longest,) = answer.into_rows_result()?.single_row::<(Option<String>,)>()?;
+//! println!("{longest:?}");
+//! # Ok(())
+//! # }
+//! ```
 
 mod backend;
 mod batch;

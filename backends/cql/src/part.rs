@@ -96,6 +96,21 @@ impl SerializeRow for Part<'_> {
     }
 }
 
+/// The only statement of a mutation, for the many that have one.
+pub(crate) fn single<'a>(spec: &TableSpec, mutation: &'a Mutation) -> Option<Part<'a>> {
+    let [first, rest @ ..] = mutation.cells.as_slice() else {
+        return None;
+    };
+    let ttl = put_ttl(first)?;
+    let plain = mutation.wipe == Wipe::Nothing && mutation.marker.is_none();
+    let same = rest.iter().all(|cell| put_ttl(cell) == Some(ttl));
+    (plain && same).then(|| Part {
+        timestamp: (!spec.is_counter()).then(|| mutation.write_time.as_micros()),
+        key: mutation.key.values(),
+        kind: Kind::Put { cells: Cells { all: &mutation.cells, ttl: None, deletes: true }, ttl: seconds(ttl) },
+    })
+}
+
 /// The statements of a mutation: together they are one atomic unit, because they are of one partition. The cells are
 /// [in order](sort_cells).
 pub(crate) fn parts<'a>(spec: &TableSpec, mutation: &'a Mutation) -> Vec<Part<'a>> {
@@ -227,8 +242,12 @@ mod tests {
     #[test]
     fn a_plain_put_is_one_statement() {
         let values = vec![(1, Value::from(1_i64)), (3, Value::from(2_i64))];
-        let mutation = Mutation::put(key(), at(9), values, Ttl::TableDefault);
-        assert_eq!(shapes(&mutation), [(Shape::Put { columns: columns(&[1, 3]), ttl: false }, Some(9))]);
+        let mut mutation = Mutation::put(key(), at(9), values, Ttl::TableDefault);
+        let expected = Shape::Put { columns: columns(&[1, 3]), ttl: false };
+        assert_eq!(shapes(&mutation), [(expected.clone(), Some(9))]);
+        assert_eq!(single(&spec(), &mutation).unwrap().shape(), expected);
+        mutation.cells.push(put(2, Ttl::Never));
+        assert!(single(&spec(), &mutation).is_none());
     }
 
     #[test]

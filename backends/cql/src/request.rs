@@ -1,5 +1,6 @@
 //! One request under way: its limits, its statements, its attempts.
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use scylla::statement::prepared::PreparedStatement;
 use crate::codec;
 use crate::config::CqlConfig;
 use crate::error;
-use crate::session::{consistency, observed, serial_consistency};
+use crate::session::{consistency, failed_node, serial_consistency};
 use crate::statement::{Kept, Shape, Statement, StatementCache, cql, slots};
 
 /// What all requests of one backend share.
@@ -71,18 +72,23 @@ impl Call {
         }
     }
 
-    /// Runs one attempt within the limits.
-    async fn within<T>(&self, attempt: impl Future<Output = T>) -> Result<T> {
-        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        match left {
-            Some(Duration::ZERO) => Err(error::deadline().with_outcome(Outcome::NotApplied)),
-            Some(left) if left < self.attempt => {
-                tokio::time::timeout(left, attempt).await.map_err(|_| error::deadline())
-            }
-            _ => tokio::time::timeout(self.attempt, attempt)
-                .await
-                .map_err(|_| error::attempt_timeout(&format!("within {:?}", self.attempt))),
+    /// When the attempt that begins now is over, and whether that is the deadline of all.
+    fn end(&self, now: Instant) -> Result<(Instant, bool)> {
+        let own = now + self.attempt;
+        match self.deadline {
+            Some(deadline) if deadline <= now => Err(error::deadline().with_outcome(Outcome::NotApplied)),
+            Some(deadline) if deadline < own => Ok((deadline, true)),
+            _ => Ok((own, false)),
         }
+    }
+
+    /// Runs one attempt within the limits.
+    async fn within<F: Future>(&self, now: Instant, attempt: Pin<&mut F>) -> Result<F::Output> {
+        let (end, is_deadline) = self.end(now)?;
+        tokio::time::timeout_at(end.into(), attempt).await.map_err(|_| match is_deadline {
+            true => error::deadline(),
+            false => error::attempt_timeout(&format!("within {:?}", self.attempt)),
+        })
     }
 }
 
@@ -112,8 +118,19 @@ impl Shared {
         if let Some(statement) = self.statements.get(table, &shape) {
             return Ok(statement);
         }
+        // Boxed, because it is rare and large.
+        Box::pin(self.prepared(table, shape, call)).await
+    }
+
+    async fn prepared(
+        self: &Arc<Self>,
+        table: &Arc<TableSpec>,
+        shape: Shape,
+        call: &Call,
+    ) -> Result<Arc<Kept<Statement>>> {
         let prepare = || prepare(Arc::clone(self), Arc::clone(table), shape.clone());
-        let prepared = call.within(self.statements.get_or_prepare(table, shape.clone(), prepare)).await;
+        let preparation = pin!(self.statements.get_or_prepare(table, shape.clone(), prepare));
+        let prepared = call.within(Instant::now(), preparation).await;
         prepared.and_then(|outcome| outcome).map_err(|error| error.with_outcome(Outcome::NotApplied))
     }
 
@@ -127,7 +144,8 @@ impl Shared {
     ) -> Result<QueryResult> {
         let configured = call.configured(&statement.prepared);
         let prepared = configured.as_ref().unwrap_or(&statement.prepared);
-        self.attempt(Some(table), call, self.session.execute_unpaged(prepared, values)).await
+        let request = pin!(self.session.execute_unpaged(prepared, values));
+        self.attempt(Some(table), call, request).await
     }
 
     /// Reads rows, at most `limit` with those that are there already, in as many answers as the server likes.
@@ -144,8 +162,8 @@ impl Shared {
         let prepared = configured.as_ref().unwrap_or(&statement.prepared);
         let mut state = scylla::response::PagingState::start();
         loop {
-            let page = self.session.execute_single_page(prepared, values, state);
-            let (answer, next) = self.attempt(Some(table), call, page).await?;
+            let request = pin!(self.session.execute_single_page(prepared, values, state));
+            let (answer, next) = self.attempt(Some(table), call, request).await?;
             let answer = answer.into_rows_result().map_err(|error| error::corrupt(&error))?;
             let read = codec::read_rows(&answer, &statement.slots, table, rows);
             read.inspect_err(|error| self.forget_changed(table, error))?;
@@ -156,24 +174,23 @@ impl Shared {
         }
     }
 
-    /// Runs one attempt within the limits, and notes where it went if it fails.
-    pub(crate) async fn attempt<T>(
-        &self,
-        table: Option<&TableSpec>,
-        call: &Call,
-        request: impl Future<Output = Result<T, ExecutionError>>,
-    ) -> Result<T> {
+    /// Runs one attempt within the limits, and notes where it went if it fails. The driver's futures are of several
+    /// kilobytes, so they stay where they are and go by reference through the layers here.
+    pub(crate) async fn attempt<T, F>(&self, table: Option<&TableSpec>, call: &Call, request: Pin<&mut F>) -> Result<T>
+    where
+        F: Future<Output = Result<T, ExecutionError>>,
+    {
         let begun = Instant::now();
-        let (outcome, target) = observed(call.within(request)).await;
-        let error = match outcome {
+        let (error, node) = match call.within(begun, request).await {
             Ok(Ok(answer)) => return Ok(answer),
-            Ok(Err(error)) => error::execution(error),
-            Err(error) => error,
+            Ok(Err(error @ ExecutionError::LastAttemptError(_))) => (error::execution(error), failed_node()),
+            Ok(Err(error)) => (error::execution(error), None),
+            Err(error) => (error, None),
         };
         if let Some(table) = table {
             self.forget_changed(table, &error);
         }
-        Err(match target {
+        Err(match node {
             Some(address) => {
                 let cause = error.kind().name().to_owned();
                 error.with_attempt(Attempt { endpoint: address.to_string(), elapsed: begun.elapsed(), cause })
@@ -202,6 +219,6 @@ async fn prepare(shared: Arc<Shared>, table: Arc<TableSpec>, shape: Shape) -> Re
     prepared.set_page_size(i32::from(shared.config.page_size));
     codec::check_variables(prepared.get_variable_col_specs().as_slice(), &table)?;
     let slots = slots(&shape, &table);
-    codec::check_columns(prepared.get_result_set_col_specs().as_slice(), &slots, &table)?;
+    codec::check_columns(prepared.get_current_result_set_col_specs().get().as_slice(), &slots, &table)?;
     Ok(Statement { prepared, slots })
 }

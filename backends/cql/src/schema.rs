@@ -1,6 +1,7 @@
 //! Changes and descriptions of the schema.
 
 use std::fmt::Write as _;
+use std::pin::pin;
 use std::sync::Arc;
 
 use peristyle_core::clock::Clock;
@@ -52,7 +53,8 @@ fn absent_is_fine(outcome: Result<()>, if_present: bool) -> Result<()> {
 impl Shared {
     /// Runs one statement of the schema, and waits until all nodes agree on it and the driver knows it.
     async fn run(&self, statement: &str, table: Option<&str>, call: &Call) -> Result<()> {
-        let outcome = self.attempt(None, call, self.session.query_unpaged(statement, ())).await.map(drop);
+        let request = pin!(self.session.query_unpaged(statement, ()));
+        let outcome = self.attempt(None, call, request).await.map(drop);
         if let Some(table) = table {
             self.statements.forget(table);
         }

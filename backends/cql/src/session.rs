@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use peristyle_core::request::{Consistency, SerialConsistency};
-use peristyle_core::{Error, Result};
+use peristyle_core::{Error, ErrorKind, Result};
 use scylla::client::execution_profile::{ExecutionProfile, ExecutionProfileHandle};
 use scylla::client::session::{Session, TlsContext};
 use scylla::client::session_builder::SessionBuilder;
@@ -25,12 +25,36 @@ use crate::{error, tls};
 pub(crate) async fn open(config: &CqlConfig) -> Result<Session> {
     config.validate()?;
     let tls = if config.tls { Some(TlsContext::from(tls::client_config(config)?)) } else { None };
-    // Several hosts share the limit, so that a silent one leaves time for others.
-    let tries = u32::try_from(config.hosts.len().min(3)).unwrap_or(1);
-    let mut builder = SessionBuilder::new()
-        .known_nodes(&config.hosts)
-        .connection_timeout(config.connect_timeout / tries)
-        .hostname_resolution_timeout(Some(config.connect_timeout))
+    let tries = tries(&config.hosts);
+    let limit = config.connect_timeout / u32::try_from(tries.len()).unwrap_or(1);
+    let mut outcome = Err(error::unreachable_hosts("no hosts", "none was given"));
+    for hosts in tries {
+        outcome = match tokio::time::timeout(limit, builder(config, hosts, limit, tls.clone()).build()).await {
+            Ok(built) => built.map_err(|error| error::connect(error, &config.hosts)),
+            Err(_) => Err(error::unreachable_hosts(&config.hosts.join(", "), &format!("no answer within {limit:?}"))),
+        };
+        // Anything else than absence would be the same at the next host.
+        if !matches!(&outcome, Err(error) if error.kind() == ErrorKind::Unavailable) {
+            break;
+        }
+    }
+    let session = outcome?;
+    check_datacenter(config, &session.get_cluster_state())?;
+    Ok(session)
+}
+
+/// The contact points to try at once, one set after the other: all, and then the first few alone, because the driver waits
+/// without limit for one that accepts a connection and never answers.
+fn tries(hosts: &[String]) -> Vec<&[String]> {
+    let alone = if hosts.len() > 1 { hosts.chunks(1).take(3).collect() } else { Vec::new() };
+    std::iter::once(hosts).chain(alone).collect()
+}
+
+fn builder(config: &CqlConfig, hosts: &[String], limit: Duration, tls: Option<TlsContext>) -> SessionBuilder {
+    let builder = SessionBuilder::new()
+        .known_nodes(hosts)
+        .connection_timeout(limit)
+        .hostname_resolution_timeout(Some(limit))
         .schema_agreement_timeout(config.schema_timeout)
         .compression(compression(config.compression))
         .pool_size(match config.pool_per {
@@ -39,18 +63,10 @@ pub(crate) async fn open(config: &CqlConfig) -> Result<Session> {
         })
         .default_execution_profile_handle(profile(config))
         .tls_context(tls);
-    if let (Some(user), Some(password)) = (&config.user, &config.password) {
-        builder = builder.user(user, password.expose());
+    match (&config.user, &config.password) {
+        (Some(user), Some(password)) => builder.user(user, password.expose()),
+        _ => builder,
     }
-    let session = match tokio::time::timeout(config.connect_timeout, builder.build()).await {
-        Ok(built) => built.map_err(|error| error::connect(error, &config.hosts))?,
-        Err(_) => {
-            let cause = format!("no answer within {:?}", config.connect_timeout);
-            return Err(error::unreachable_hosts(&config.hosts.join(", "), &cause));
-        }
-    };
-    check_datacenter(config, &session.get_cluster_state())?;
-    Ok(session)
 }
 
 fn profile(config: &CqlConfig) -> ExecutionProfileHandle {
@@ -112,38 +128,28 @@ pub(crate) fn serial_consistency(level: SerialConsistency) -> statement::SerialC
     }
 }
 
-tokio::task_local! {
-    /// The node that the request of this task was last sent to.
-    static TARGET: Cell<Option<SocketAddr>>;
+thread_local! {
+    /// The node whose answer was a failure, last on this thread.
+    static FAILED: Cell<Option<SocketAddr>> = const { Cell::new(None) };
 }
 
-/// Runs a request, and tells with its outcome which node it was sent to: the driver's errors don't.
-pub(crate) async fn observed<T>(request: impl Future<Output = T>) -> (T, Option<SocketAddr>) {
-    TARGET
-        .scope(Cell::new(None), async {
-            let outcome = request.await;
-            (outcome, TARGET.with(Cell::get))
-        })
-        .await
+/// The node that the failed request was sent to: the driver's errors don't tell. To be called in the poll in which the
+/// request failed; a request that failed before it was sent has none.
+pub(crate) fn failed_node() -> Option<SocketAddr> {
+    FAILED.take()
 }
 
-fn note(node: NodeRef<'_>) {
-    let address = SocketAddr::new(node.address.ip(), node.address.port());
-    // Requests of the native session are not observed.
-    let _ = TARGET.try_with(|target| target.set(Some(address)));
-}
-
-/// A policy that notes the nodes it gives.
+/// A policy that notes the nodes of failed requests.
 #[derive(Debug)]
 struct Observed(Arc<dyn LoadBalancingPolicy>);
 
 impl LoadBalancingPolicy for Observed {
     fn pick<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> Option<(NodeRef<'a>, Option<Shard>)> {
-        self.0.pick(request, cluster).inspect(|(node, _)| note(node))
+        self.0.pick(request, cluster)
     }
 
     fn fallback<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> FallbackPlan<'a> {
-        Box::new(self.0.fallback(request, cluster).inspect(|(node, _)| note(node)))
+        self.0.fallback(request, cluster)
     }
 
     fn on_request_success(&self, request: &RoutingInfo, latency: Duration, node: NodeRef<'_>) {
@@ -157,10 +163,24 @@ impl LoadBalancingPolicy for Observed {
         node: NodeRef<'_>,
         error: &RequestAttemptError,
     ) {
+        FAILED.set(Some(SocketAddr::new(node.address.ip(), node.address.port())));
         self.0.on_request_failure(request, latency, node, error);
     }
 
     fn name(&self) -> String {
         self.0.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_tried_together_and_then_alone() {
+        let hosts = ["a", "b", "c", "d"].map(str::to_owned);
+        assert_eq!(tries(&hosts[..1]), [&hosts[..1]]);
+        assert_eq!(tries(&hosts[..2]), [&hosts[..2], &hosts[..1], &hosts[1..2]]);
+        assert_eq!(tries(&hosts), [&hosts[..], &hosts[..1], &hosts[1..2], &hosts[2..3]]);
     }
 }

@@ -48,9 +48,9 @@ impl Shared {
 
 impl Topology for CqlBackend {
     fn owner(&self, table: &TableSpec, partition_key: &[Value]) -> Option<Owner> {
-        let shared = self.shared().ok()?;
-        let keyspace = shared.config.keyspace.as_deref()?;
-        let owners = Owners { cluster: shared.session.get_cluster_state(), keyspace, table: table.name() };
+        let open = self.shared().ok()?;
+        let keyspace = open.config.keyspace.as_deref()?;
+        let owners = Owners { cluster: open.session.get_cluster_state(), keyspace, table: table.name() };
         let key = serialise_partition(partition_key).ok()?;
         let (node, shard) = owners.replica(token(&key))?;
         Some(Owner {

@@ -1,5 +1,6 @@
 //! Writes of one row.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use peristyle_core::clock::Clock;
@@ -13,7 +14,7 @@ use scylla::statement::batch::{Batch, BatchType};
 
 use crate::codec::{Binder, Bound, read_value};
 use crate::error::corrupt;
-use crate::part::{Part, check_expiry, parts, seconds, sort_cells};
+use crate::part::{Part, check_expiry, parts, seconds, single, sort_cells};
 use crate::request::{Call, Shared};
 use crate::statement::{ColumnSet, Kept, Shape, Statement};
 
@@ -26,8 +27,13 @@ pub(crate) async fn apply(
     Shared::check(&table)?;
     shared.check_expiry(&table, &mutation)?;
     sort_cells(&mut mutation.cells);
+    if let Some(part) = single(&table, &mutation) {
+        let statement = shared.statement(&table, part.shape(), &call).await?;
+        return shared.execute(&table, &statement, part, &call).await.map(|_| Response::Done);
+    }
     let parts = parts(&table, &mutation);
-    shared.send(&table, &parts, &call).await.map(|()| Response::Done)
+    // Boxed, so that the plain put stays small.
+    Box::pin(shared.send(&table, &parts, &call)).await.map(|()| Response::Done)
 }
 
 pub(crate) async fn increment(
@@ -191,6 +197,7 @@ impl Shared {
         let prepared = statements.iter().map(|statement| statement.prepared.clone().into()).collect();
         let mut batch = Batch::new_with_statements(BatchType::Unlogged, prepared);
         call.configure_batch(&mut batch);
-        self.attempt(Some(table), call, self.session.batch(&batch, parts)).await.map(drop)
+        let request = pin!(self.session.batch(&batch, parts));
+        self.attempt(Some(table), call, request).await.map(drop)
     }
 }

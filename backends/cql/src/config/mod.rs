@@ -37,7 +37,7 @@ pub struct CqlConfig {
     pub user: Option<String>,
     /// With which password.
     pub password: Option<Secret>,
-    /// The datacenter whose nodes are preferred; default: none is.
+    /// The datacenter whose nodes are talked to; default: all.
     pub datacenter: Option<String>,
     /// How many replicas must answer, where a request doesn't say; default `local_quorum`.
     pub consistency: Consistency,
@@ -237,7 +237,7 @@ impl CqlConfig {
         self
     }
 
-    /// Prefers the nodes of this datacenter.
+    /// Talks to the nodes of this datacenter.
     #[must_use]
     pub fn datacenter(mut self, datacenter: impl Into<String>) -> Self {
         self.datacenter = Some(datacenter.into());

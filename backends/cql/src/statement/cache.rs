@@ -1,6 +1,7 @@
 //! What is prepared, found again without a lock and without an allocation.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +18,8 @@ use super::{Shape, Slot};
 /// The most shapes kept of one table. A program has a few; one that makes shapes without end must not fill the memory.
 const MAX_SHAPES: usize = 1_024;
 
-/// The most declarations kept under one name: after an ALTER TABLE, or where parts of a program know different columns.
-const MAX_DECLARATIONS: usize = 16;
+/// The most declarations kept. A program has one for each table; one that declares without end must not fill the memory.
+const MAX_DECLARATIONS: usize = 256;
 
 /// A prepared statement and how its answers are read.
 #[derive(Debug)]
@@ -46,26 +47,26 @@ impl<T> Deref for Kept<T> {
 /// One preparation, awaited by all who need it. Whoever of them polls it drives it, so none of them owns it.
 type Preparation<T> = Shared<BoxFuture<'static, Result<Arc<Kept<T>>, Arc<Error>>>>;
 
-type Tables<T> = HashMap<Arc<str>, Vec<Arc<TableStatements<T>>>>;
+/// Tables by the address of their declaration, which their entry keeps alive, so that no other can have it.
+type Tables<T> = HashMap<usize, Arc<TableStatements<T>>, BuildHasherDefault<Quick>>;
 
-/// The prepared statements of a session, by table name, declaration and shape.
+/// The prepared statements of a session, by declaration and shape.
 #[derive(Debug)]
 pub(crate) struct StatementCache<T = Statement> {
     tables: ArcSwap<Tables<T>>,
-    /// Taken by those who change `tables`.
-    change: Mutex<()>,
+    /// What is being prepared. Taken by those who change `tables` too.
+    pending: Mutex<HashMap<(usize, Shape), Preparation<T>>>,
 }
 
 #[derive(Debug)]
 struct TableStatements<T> {
     spec: Arc<TableSpec>,
-    shapes: ArcSwap<HashMap<Shape, Arc<Kept<T>>>>,
-    pending: Mutex<HashMap<Shape, Preparation<T>>>,
+    shapes: HashMap<Shape, Arc<Kept<T>>, BuildHasherDefault<Quick>>,
 }
 
 impl<T> Default for StatementCache<T> {
     fn default() -> Self {
-        Self { tables: ArcSwap::default(), change: Mutex::default() }
+        Self { tables: ArcSwap::default(), pending: Mutex::default() }
     }
 }
 
@@ -73,9 +74,7 @@ impl<T: Send + Sync + 'static> StatementCache<T> {
     /// The statement, if it is prepared.
     pub(crate) fn get(&self, table: &Arc<TableSpec>, shape: &Shape) -> Option<Arc<Kept<T>>> {
         let tables = self.tables.load();
-        let declared = tables.get(&**table.name())?.iter().find(|declared| declared.is(table))?;
-        let shapes = declared.shapes.load();
-        let statement = shapes.get(shape)?;
+        let statement = tables.get(&address(table))?.shapes.get(shape)?;
         if !statement.used.load(Ordering::Relaxed) {
             statement.used.store(true, Ordering::Relaxed);
         }
@@ -92,23 +91,24 @@ impl<T: Send + Sync + 'static> StatementCache<T> {
     where
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let declared = self.declared(table);
+        let key = (address(table), shape);
         let preparation = {
-            let mut pending = lock(&declared.pending);
-            if let Some(statement) = declared.shapes.load().get(&shape) {
-                return Ok(Arc::clone(statement));
+            let mut pending = lock(&self.pending);
+            if let Some(statement) = self.equal(table, &key.1) {
+                self.keep(table, key.1, Arc::clone(&statement));
+                return Ok(statement);
             }
             let keep = |content| Arc::new(Kept { content, used: AtomicBool::new(false) });
             let begin = || prepare().map(move |outcome| outcome.map(keep).map_err(Arc::new)).boxed().shared();
-            pending.entry(shape.clone()).or_insert_with(begin).clone()
+            pending.entry(key.clone()).or_insert_with(begin).clone()
         };
         let outcome = preparation.clone().await;
-        let mut pending = lock(&declared.pending);
+        let mut pending = lock(&self.pending);
         // Only the first of those who waited finds it still pending.
-        if pending.get(&shape).is_some_and(|current| current.ptr_eq(&preparation)) {
-            pending.remove(&shape);
+        if pending.get(&key).is_some_and(|current| current.ptr_eq(&preparation)) {
+            pending.remove(&key);
             if let Ok(statement) = &outcome {
-                declared.keep(shape, Arc::clone(statement));
+                self.keep(table, key.1, Arc::clone(statement));
             }
         }
         outcome.map_err(|error| error.share())
@@ -116,51 +116,31 @@ impl<T: Send + Sync + 'static> StatementCache<T> {
 
     /// Forgets all statements of a table, because it changed.
     pub(crate) fn forget(&self, name: &str) {
-        let _change = lock(&self.change);
-        let mut tables = HashMap::clone(&self.tables.load());
-        if tables.remove(name).is_some() {
-            self.tables.store(Arc::new(tables));
-        }
+        let _pending = lock(&self.pending);
+        let mut tables = Tables::clone(&self.tables.load());
+        tables.retain(|_, declared| &**declared.spec.name() != name);
+        self.tables.store(Arc::new(tables));
     }
 
     /// Forgets everything, preparations included.
     pub(crate) fn clear(&self) {
-        let _change = lock(&self.change);
+        let mut pending = lock(&self.pending);
+        pending.clear();
         self.tables.store(Arc::default());
     }
 
-    fn declared(&self, table: &Arc<TableSpec>) -> Arc<TableStatements<T>> {
-        let _change = lock(&self.change);
+    /// The statement of an equal declaration that was made apart.
+    fn equal(&self, table: &TableSpec, shape: &Shape) -> Option<Arc<Kept<T>>> {
         let tables = self.tables.load();
-        let known = tables.get(&**table.name()).and_then(|list| list.iter().find(|declared| declared.is(table)));
-        if let Some(known) = known {
-            return Arc::clone(known);
-        }
-        let new = Arc::new(TableStatements {
-            spec: Arc::clone(table),
-            shapes: ArcSwap::default(),
-            pending: Mutex::default(),
-        });
-        let mut tables = HashMap::clone(&tables);
-        let list = tables.entry(Arc::clone(table.name())).or_default();
-        if list.len() >= MAX_DECLARATIONS {
-            list.remove(0);
-        }
-        list.push(Arc::clone(&new));
-        self.tables.store(Arc::new(tables));
-        new
-    }
-}
-
-impl<T> TableStatements<T> {
-    fn is(&self, table: &Arc<TableSpec>) -> bool {
-        Arc::ptr_eq(&self.spec, table) || self.spec == *table
+        let mut equal = tables.values().filter(|declared| *declared.spec == *table);
+        equal.find_map(|declared| declared.shapes.get(shape)).map(Arc::clone)
     }
 
-    /// Adds a statement; the caller holds the lock of `pending`. A full table loses what was not used again since the last time,
-    /// and everything if that is nothing.
-    fn keep(&self, shape: Shape, statement: Arc<Kept<T>>) {
-        let mut shapes = HashMap::clone(&self.shapes.load());
+    /// Adds a statement; the caller holds the lock. Declarations beyond the limit make all others go, and shapes beyond it
+    /// those that were not used again since the last time, or all if that is none.
+    fn keep(&self, table: &Arc<TableSpec>, shape: Shape, statement: Arc<Kept<T>>) {
+        let mut tables = Tables::clone(&self.tables.load());
+        let mut shapes = tables.get(&address(table)).map(|declared| declared.shapes.clone()).unwrap_or_default();
         if shapes.len() >= MAX_SHAPES {
             shapes.retain(|_, statement| statement.used.swap(false, Ordering::Relaxed));
             if shapes.len() >= MAX_SHAPES {
@@ -168,7 +148,46 @@ impl<T> TableStatements<T> {
             }
         }
         shapes.insert(shape, statement);
-        self.shapes.store(Arc::new(shapes));
+        if tables.len() >= MAX_DECLARATIONS && !tables.contains_key(&address(table)) {
+            tables.clear();
+        }
+        tables.insert(address(table), Arc::new(TableStatements { spec: Arc::clone(table), shapes }));
+        self.tables.store(Arc::new(tables));
+    }
+}
+
+fn address(table: &Arc<TableSpec>) -> usize {
+    Arc::as_ptr(table).addr()
+}
+
+/// A hash for keys that nobody chooses in bad faith: addresses and shapes. The standard one takes longer than all the rest
+/// of a lookup.
+#[derive(Debug, Default)]
+struct Quick(u64);
+
+impl Hasher for Quick {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
+        rest.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Multiplied with a random odd number, as Fx does, and the good upper bits brought down.
+        let mixed = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
     }
 }
 
@@ -209,8 +228,10 @@ mod tests {
         assert_eq!(**cache.get_or_prepare(&first, shape(1), count).await.unwrap(), 0);
         assert_eq!(**cache.get_or_prepare(&first, shape(2), count).await.unwrap(), 1);
         assert_eq!(**cache.get_or_prepare(&other, shape(1), count).await.unwrap(), 2);
-        // The same declaration made twice is the same.
-        assert_eq!(**cache.get(&table(Type::Text), &shape(1)).unwrap(), 0);
+        // The same declaration made twice is prepared once.
+        let twin = table(Type::Text);
+        assert_eq!(**cache.get_or_prepare(&twin, shape(1), count).await.unwrap(), 0);
+        assert_eq!(**cache.get(&twin, &shape(1)).unwrap(), 0);
         cache.forget("t");
         assert!(cache.get(&first, &shape(1)).is_none());
     }
@@ -260,14 +281,13 @@ mod tests {
         for column in 0..3 * MAX_SHAPES {
             cache.get_or_prepare(&declared, shape(column), || async { Ok(0) }).await.unwrap();
         }
-        for seconds in 0..3 * MAX_DECLARATIONS {
-            let other = TableSpec::builder("t").partition(format!("id{seconds}"), Type::I64).build().unwrap();
+        assert!(cache.tables.load().values().all(|declared| declared.shapes.len() <= MAX_SHAPES));
+        for number in 0..3 * MAX_DECLARATIONS {
+            let other = TableSpec::builder("t").partition(format!("id{number}"), Type::I64).build().unwrap();
             cache.get_or_prepare(&Arc::new(other), shape(1), || async { Ok(0) }).await.unwrap();
         }
-        let tables = cache.tables.load();
-        let list = &tables["t"];
-        assert!(list.len() <= MAX_DECLARATIONS);
-        assert!(list.iter().all(|declared| declared.shapes.load().len() <= MAX_SHAPES));
+        assert!(cache.tables.load().len() <= MAX_DECLARATIONS);
+        assert!(lock(&cache.pending).is_empty());
     }
 
     #[tokio::test]

@@ -184,3 +184,23 @@ async fn a_default_time_to_live_that_no_put_could_have_is_refused() {
     let error = change(&backend, create).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
 }
+
+#[tokio::test]
+async fn the_native_session_runs_a_user_defined_aggregate() {
+    let backend = connect().await;
+    let spec = TableSpec::builder("aggregated").partition("id", Type::I64).column("v", Type::Text).build().unwrap();
+    let table = create(&backend, spec).await;
+    for (id, value) in [(1_i64, "a"), (2, "long"), (3, "bb")] {
+        apply(&backend, &table, put(&key([Value::from(id)]), &[(1, Value::from(value))])).await.unwrap();
+    }
+    let name = keyspace();
+    let function = "(a text, b text) CALLED ON NULL INPUT RETURNS text LANGUAGE java AS \
+                    'return a == null || (b != null && b.length() > a.length()) ? b : a;'";
+    cql(&backend, &format!("CREATE FUNCTION \"{name}\".longer{function}")).await;
+    cql(&backend, &format!("CREATE AGGREGATE \"{name}\".longest(text) SFUNC longer STYPE text")).await;
+    let native = backend.native().downcast_ref::<CqlBackend>().unwrap();
+    let select = format!("SELECT \"{name}\".longest(v) FROM \"{name}\".\"aggregated\"");
+    let answer = native.session().unwrap().query_unpaged(select, ()).await.unwrap();
+    let (longest,) = answer.into_rows_result().unwrap().single_row::<(Option<String>,)>().unwrap();
+    assert_eq!(longest.as_deref(), Some("long"));
+}
