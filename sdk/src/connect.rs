@@ -22,6 +22,7 @@ pub async fn connect(uri: &str) -> Result<Client> {
         Some("memory") => Arc::new(memory(&rest)?),
         Some("embedded") => embedded(&rest)?,
         Some("cql") => cql(&settings.with_pool(rest)).await?,
+        Some("hbase") => hbase(&settings.with_pool(rest)).await?,
         _ => return Err(unknown_scheme(&rest)),
     };
     Ok(settings.apply(ClientBuilder::new(backend)).build())
@@ -56,7 +57,18 @@ async fn cql(_: &str) -> Result<Arc<dyn Backend>> {
     Err(missing_feature("cql"))
 }
 
-#[cfg(not(all(feature = "embedded", feature = "cql")))]
+#[cfg(feature = "hbase")]
+async fn hbase(uri: &str) -> Result<Arc<dyn Backend>> {
+    use crate::hbase::{HBaseBackend, HBaseConfig};
+    Ok(Arc::new(HBaseBackend::connect(HBaseConfig::from_uri(uri)?).await?))
+}
+
+#[cfg(not(feature = "hbase"))]
+async fn hbase(_: &str) -> Result<Arc<dyn Backend>> {
+    Err(missing_feature("hbase"))
+}
+
+#[cfg(not(all(feature = "embedded", feature = "cql", feature = "hbase")))]
 fn missing_feature(feature: &str) -> Error {
     Error::invalid(format!(
         "this program is built without the {feature} backend; add features = [\"{feature}\"] to the dependency on peristyle"
@@ -66,7 +78,7 @@ fn missing_feature(feature: &str) -> Error {
 fn unknown_scheme(uri: &str) -> Error {
     let scheme = uri.split([':', '/']).next().unwrap_or_default();
     Error::invalid(format!(
-        "unknown scheme {scheme:?} in a database URI; use cql://host/keyspace, embedded:/folder, embedded: or memory:"
+        "unknown scheme {scheme:?} in a database URI; use cql://host/keyspace, hbase://gateway/namespace, embedded:/folder, embedded: or memory:"
     ))
 }
 

@@ -9,6 +9,8 @@ pub use peristyle_core::*;
 pub use peristyle_cql as cql;
 #[cfg(feature = "embedded")]
 pub use peristyle_embedded as embedded;
+#[cfg(feature = "hbase")]
+pub use peristyle_hbase as hbase;
 
 pub use self::connect::connect;
 pub use self::tuned::Tuned;

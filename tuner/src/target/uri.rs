@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::space::Span;
 
 /// The kinds of target that there are.
-const SCHEMES: [&str; 3] = ["embedded", "memory", "cql"];
+const SCHEMES: [&str; 4] = ["embedded", "memory", "cql", "hbase"];
 
 /// A target's URI. It is shown without its secrets.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl TargetUri {
                     None => format!("--target {text:?} has no scheme"),
                 };
                 Err(Failure::input(format!(
-                    "{what}; use embedded:, embedded:/folder, memory: or cql://host:9042/keyspace"
+                    "{what}; use embedded:, embedded:/folder, memory:, cql://host:9042/keyspace or hbase://gateway:9090/namespace"
                 )))
             }
         }
