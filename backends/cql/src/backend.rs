@@ -100,8 +100,8 @@ where
     F: Future<Output = Result<Response>> + Send + 'static,
 {
     let place = Box::<F>::new_uninit();
-    let made: Box<F> = Box::write(place, make());
-    Box::into_pin(made)
+    let future: Box<F> = Box::write(place, make());
+    Box::into_pin(future)
 }
 
 impl Backend for CqlBackend {

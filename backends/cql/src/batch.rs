@@ -11,8 +11,9 @@ use peristyle_core::request::Mutation;
 use peristyle_core::{Error, ErrorKind, Outcome, Response, Result};
 
 use crate::config::BatchGrouping;
-use crate::part::{parts, sort_cells};
+use crate::part::{Part, parts, sort_cells};
 use crate::request::{Call, Shared};
+use crate::statement::{Kept, Statement};
 
 /// Batches of one `put_all` under way at once.
 const IN_FLIGHT: usize = 64;
@@ -188,9 +189,9 @@ async fn send_group(
 async fn prepare(
     shared: &Arc<Shared>,
     table: &Arc<TableSpec>,
-    parts: &[crate::part::Part<'_>],
+    parts: &[Part<'_>],
     call: &Call,
-) -> Result<Vec<Arc<crate::statement::Kept<crate::statement::Statement>>>> {
+) -> Result<Vec<Arc<Kept<Statement>>>> {
     let mut statements = Vec::with_capacity(parts.len());
     for part in parts {
         statements.push(shared.statement(table, part.shape(), call).await?);
@@ -247,7 +248,7 @@ mod tests {
         let groups = group(&rows, Some(|key: &[u8]| key[0]));
         assert_eq!(sorted(groups), [vec![0, 2, 3], vec![1, 4], vec![5, 6]]);
 
-        let keys: Vec<String> = (0..PARTITIONS + 1).map(|number| number.to_string()).collect();
+        let keys: Vec<String> = (0..=PARTITIONS).map(|number| number.to_string()).collect();
         let row = |index: usize, bytes| Row { index, partition: keys[index].as_bytes(), bytes };
         let many: Vec<_> = (0..=PARTITIONS).map(|index| row(index, 9)).collect();
         assert_eq!(sorted(group(&many, Some(|_: &[u8]| ()))), [(0..PARTITIONS).collect(), vec![PARTITIONS]]);

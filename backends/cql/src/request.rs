@@ -85,9 +85,11 @@ impl Call {
     /// Runs one attempt within the limits.
     async fn within<F: Future>(&self, now: Instant, attempt: Pin<&mut F>) -> Result<F::Output> {
         let (end, is_deadline) = self.end(now)?;
-        tokio::time::timeout_at(end.into(), attempt).await.map_err(|_| match is_deadline {
-            true => error::deadline(),
-            false => error::attempt_timeout(&format!("within {:?}", self.attempt)),
+        tokio::time::timeout_at(end.into(), attempt).await.map_err(|_| {
+            if is_deadline {
+                return error::deadline();
+            }
+            error::attempt_timeout(&format!("within {:?}", self.attempt))
         })
     }
 }

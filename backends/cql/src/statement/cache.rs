@@ -172,8 +172,12 @@ impl Hasher for Quick {
 
     fn write(&mut self, bytes: &[u8]) {
         let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
-        rest.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        for byte in rest {
+            self.write_u64(u64::from(*byte));
+        }
     }
 
     fn write_u64(&mut self, number: u64) {

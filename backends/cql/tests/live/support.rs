@@ -1,9 +1,9 @@
 //! One server, one keyspace, and short words for requests.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use peristyle_core::clock::{Clock, WriteClock};
 use peristyle_core::model::{Key, StoredRow, TableSpec, Ttl, Value, WriteTime};
 use peristyle_core::request::{
     Mutation, Projection, Query, Read, Replication, Scan, ScanOrder, ScanRange, Schema, Write,
@@ -70,11 +70,8 @@ pub(crate) async fn cql(backend: &CqlBackend, statement: &str) {
 
 /// Later than any before.
 pub(crate) fn now() -> WriteTime {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let micros = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
-    let last = LAST.fetch_max(micros, Ordering::Relaxed).max(micros);
-    let next = LAST.fetch_add(2, Ordering::Relaxed).max(last) + 2;
-    WriteTime::from_micros(i64::try_from(next).unwrap()).unwrap()
+    static CLOCK: OnceLock<WriteClock> = OnceLock::new();
+    CLOCK.get_or_init(|| WriteClock::new(Clock::system())).next()
 }
 
 pub(crate) fn key<const N: usize>(values: [Value; N]) -> Key {
