@@ -1,5 +1,6 @@
 //! Every error of the driver and of the server, as one of ours: what kind it is, whether a write took effect, whether to try
-//! again, and what to check.
+//! again, and what to check. Variants that the driver adds later show up as warnings of the lint below.
+#![deny(clippy::wildcard_enum_match_arm)]
 
 use std::fmt::Display;
 
@@ -33,7 +34,7 @@ pub(crate) fn execution(error: ExecutionError) -> Error {
             Error::new(ErrorKind::Unavailable, message).with_outcome(Outcome::Unknown)
         }
         // Not sent by this crate, and what later versions of the driver add.
-        other => Error::new(ErrorKind::Internal, line(other)),
+        other @ ExecutionError::UseKeyspaceError(_) | other => Error::new(ErrorKind::Internal, line(other)),
     }
     .with_source(error)
 }
@@ -65,7 +66,9 @@ pub(crate) fn connect(error: NewSessionError, hosts: &[String]) -> Error {
             Some(refused) => refused,
             None => unreachable_hosts(&hosts, &line(error)),
         },
-        other => unreachable_hosts(&hosts, &line(other)),
+        other @ (NewSessionError::MetadataError(_) | NewSessionError::UseKeyspaceError(_)) | other => {
+            unreachable_hosts(&hosts, &line(other))
+        }
     };
     mapped.with_source(error)
 }
@@ -103,7 +106,7 @@ fn bad_query(bad: &BadQuery) -> Error {
         BadQuery::TooManyQueriesInBatchStatement(count) => {
             not_applied(ErrorKind::TooLarge, &format!("{count} statements in a batch; the limit is 65535"))
         }
-        other => not_applied(ErrorKind::Internal, &line(other)),
+        other @ BadQuery::PartitionKeyExtraction | other => not_applied(ErrorKind::Internal, &line(other)),
     }
 }
 
@@ -137,7 +140,23 @@ fn refused_login(error: &ConnectionSetupRequestErrorKind) -> Option<Error> {
         ConnectionSetupRequestErrorKind::DbError(DbError::Unauthorized, reason) => {
             Some(Error::new(ErrorKind::PermissionDenied, format!("the login is not allowed: {}", line(reason))))
         }
-        _ => None,
+        ConnectionSetupRequestErrorKind::StartAuthSessionError(_)
+        | ConnectionSetupRequestErrorKind::AuthChallengeEvaluationError(_)
+        | ConnectionSetupRequestErrorKind::AuthFinishError(_)
+        | ConnectionSetupRequestErrorKind::CqlAuthenticateParseError(_)
+        | ConnectionSetupRequestErrorKind::CqlAuthChallengeParseError(_)
+        | ConnectionSetupRequestErrorKind::CqlAuthSuccessParseError(_) => {
+            Some(Error::new(ErrorKind::Unauthenticated, format!("the login failed: {}", line(error))))
+        }
+        ConnectionSetupRequestErrorKind::CqlRequestSerialization(_)
+        | ConnectionSetupRequestErrorKind::BodyExtensionsParseError(_)
+        | ConnectionSetupRequestErrorKind::UnableToAllocStreamId
+        | ConnectionSetupRequestErrorKind::BrokenConnection(_)
+        | ConnectionSetupRequestErrorKind::DbError(..)
+        | ConnectionSetupRequestErrorKind::UnexpectedResponse(_)
+        | ConnectionSetupRequestErrorKind::CqlSupportedParseError(_)
+        | ConnectionSetupRequestErrorKind::CqlErrorParseError(_)
+        | _ => None,
     }
 }
 
