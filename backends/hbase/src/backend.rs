@@ -122,13 +122,15 @@ async fn answer(store: &Arc<Store>, request: Request) -> Result<Response> {
             let layout = store.layout(&table)?;
             store.refresh(&layout);
             let call = Call::new(table.name(), false, &options, &store.config);
-            store.read(&layout, read, &call).await
+            let answer = store.read(&layout, read, &call).await;
+            answer.inspect_err(|error| store.note(error, table.name()))
         }
         Action::Write { table, write } => {
             let layout = store.layout(&table)?;
             store.refresh(&layout);
             let call = Call::new(table.name(), true, &options, &store.config);
-            store.write(&layout, write, &call).await
+            let answer = store.write(&layout, write, &call).await;
+            answer.inspect_err(|error| store.note(error, table.name()))
         }
         Action::Schema(schema) => {
             let call = schema_call(store, &schema, &options);

@@ -1,7 +1,5 @@
 //! Mutations as what is done to a row.
 
-use std::collections::BTreeMap;
-
 use peristyle_core::codec::value::encode_value;
 use peristyle_core::model::Ttl;
 use peristyle_core::request::{CellWrite, Mutation, Wipe};
@@ -42,7 +40,7 @@ pub(crate) fn row_write(layout: &Layout, mutation: &Mutation, now: i64) -> Resul
 
 /// The same for a known row key and moment.
 pub(crate) fn row_steps(layout: &Layout, mutation: &Mutation, row: Vec<u8>, moment: Moment) -> Result<RowWrite> {
-    let mut puts: BTreeMap<Option<i64>, Vec<(CellName, Vec<u8>)>> = BTreeMap::new();
+    let mut puts = Puts::default();
     let mut deletes = Vec::new();
     for cell in &mutation.cells {
         let name = layout.cell(cell.column)?.clone();
@@ -52,23 +50,22 @@ pub(crate) fn row_steps(layout: &Layout, mutation: &Mutation, row: Vec<u8>, mome
                 let mut bytes = Vec::with_capacity(value.size());
                 encode_value(value, &mut bytes);
                 check_cell(&row, &name, bytes.len())?;
-                puts.entry(remaining(layout, *ttl, moment)).or_default().push((name, bytes));
+                puts.add(remaining(layout, *ttl, moment), name, bytes);
             }
         }
     }
     if let Some(ttl) = mutation.marker {
-        let cells = puts.entry(remaining(layout, ttl, moment)).or_default();
-        cells.push((layout.marker.clone(), MARKER_VALUE.to_vec()));
+        puts.add(remaining(layout, ttl, moment), layout.marker.clone(), MARKER_VALUE.to_vec());
     }
-    if !puts.is_empty()
+    if !puts.0.is_empty()
         && let Some(original) = original(layout, &mutation.key)
     {
         check_cell(&row, &layout.original, original.len())?;
-        puts.entry(None).or_default().push((layout.original.clone(), original));
+        puts.add(None, layout.original.clone(), original);
     }
     let mut steps = Vec::new();
     if mutation.wipe == Wipe::Row {
-        let alone = puts.is_empty() && deletes.is_empty();
+        let alone = puts.0.is_empty() && deletes.is_empty();
         steps.push(RowStep::DeleteRow { timestamp: if alone { moment.timestamp } else { moment.before } });
     } else {
         steps.extend(uncovered(&puts, moment.before));
@@ -77,13 +74,29 @@ pub(crate) fn row_steps(layout: &Layout, mutation: &Mutation, row: Vec<u8>, mome
         steps.push(RowStep::DeleteCells { cells: deletes, timestamp: moment.timestamp });
     }
     let put = |(ttl, cells)| RowStep::Put { cells, timestamp: moment.timestamp, ttl };
-    steps.extend(puts.into_iter().map(put));
+    steps.extend(puts.0.into_iter().map(put));
     Ok(RowWrite { row, steps })
 }
 
+/// The cells that are put, by how long they live.
+#[derive(Default)]
+struct Puts(Vec<(Option<i64>, Cells)>);
+
+/// Cells and their values.
+type Cells = Vec<(CellName, Vec<u8>)>;
+
+impl Puts {
+    fn add(&mut self, ttl: Option<i64>, name: CellName, value: Vec<u8>) {
+        match self.0.iter_mut().find(|(other, _)| *other == ttl) {
+            Some((_, cells)) => cells.push((name, value)),
+            None => self.0.push((ttl, vec![(name, value)])),
+        }
+    }
+}
+
 /// When a cell that expires leaves, HBase shows the one below it again: so all below is deleted with its put.
-fn uncovered(puts: &BTreeMap<Option<i64>, Vec<(CellName, Vec<u8>)>>, before: i64) -> Option<RowStep> {
-    let expiring = puts.iter().filter(|(ttl, _)| ttl.is_some()).flat_map(|(_, cells)| cells);
+fn uncovered(puts: &Puts, before: i64) -> Option<RowStep> {
+    let expiring = puts.0.iter().filter(|(ttl, _)| ttl.is_some()).flat_map(|(_, cells)| cells);
     let cells: Vec<CellName> = expiring.map(|(name, _)| name.clone()).collect();
     (!cells.is_empty()).then_some(RowStep::DeleteCells { cells, timestamp: before })
 }

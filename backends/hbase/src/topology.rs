@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use peristyle_core::model::{TableSpec, Value};
 use peristyle_core::request::ScanRange;
-use peristyle_core::{Owner, Topology};
+use peristyle_core::{Error, ErrorKind, Owner, Topology};
 
 use crate::codec::{Layout, encode_partition};
 use crate::connection::Call;
@@ -66,13 +66,23 @@ impl Store {
 
     /// The host of the gateway that sits with the region of this row, where there is a choice of gateways.
     pub(crate) fn host(&self, layout: &Layout, row: &[u8]) -> Option<Arc<str>> {
+        if !self.gateways.have_choice() {
+            return None;
+        }
         let seen = self.regions.seen(&layout.table.name)?;
         self.gateways.host_of(&seen.of(row)?.host)
     }
 
+    /// Forgets where regions are when one of them wasn't there.
+    pub(crate) fn note(&self, error: &Error, table: &str) {
+        if self.gateways.have_choice() && error.kind() == ErrorKind::Unavailable {
+            self.regions.forget(table);
+        }
+    }
+
     /// Looks again in the background where locations matter and are old.
     pub(crate) fn refresh(self: &Arc<Self>, layout: &Arc<Layout>) {
-        if self.config.gateways.len() < 2 || !self.regions.is_stale(&layout.table.name) {
+        if !self.gateways.have_choice() || !self.regions.is_stale(&layout.table.name) {
             return;
         }
         let (store, layout) = (Arc::clone(self), Arc::clone(layout));

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use peristyle_core::codec::ordered::{decode_key, decode_prefix, encode_key, is_lossy};
 use peristyle_core::codec::raw::{decode_raw, encode_raw, raw_length};
-use peristyle_core::codec::salt::{check_salted, salt_prefix};
+use peristyle_core::codec::salt::{check_salted, salt_length, salt_prefix};
 use peristyle_core::codec::value::{decode_value, encode_value};
 use peristyle_core::model::{Column, Key, KeyEncoding, TableSpec, Value};
 use peristyle_core::{Error, ErrorKind, Result};
@@ -29,13 +29,20 @@ pub(crate) fn encode_row_key(layout: &Layout, values: &[Value]) -> Result<Vec<u8
 
 /// What the row keys of a partition begin with: the salt and the partition key.
 pub(crate) fn encode_partition(layout: &Layout, partition: &[Value]) -> Result<Vec<u8>> {
-    let mut encoded = Vec::with_capacity(32);
-    encode(layout.encoding, partition, layout.spec.partition_key(), &mut encoded)?;
-    check_length(layout, &encoded)?;
-    Ok(match layout.spec.salt() {
-        Some(salt) => [&*salt_prefix(salt, &encoded), &encoded].concat(),
-        None => encoded,
-    })
+    let mut key = Vec::with_capacity(32);
+    let salt = layout.spec.salt();
+    key.resize(salt.map_or(0, salt_length), 0);
+    encode(layout.encoding, partition, layout.spec.partition_key(), &mut key)?;
+    if let Some(salt) = salt
+        && let Some((place, encoded)) = key.split_at_mut_checked(salt_length(salt))
+    {
+        if encoded.is_empty() {
+            return Err(empty_key());
+        }
+        place.copy_from_slice(&salt_prefix(salt, encoded));
+    }
+    check_length(layout, &key)?;
+    Ok(key)
 }
 
 fn encode(encoding: KeyEncoding, values: &[Value], columns: &[Column], out: &mut Vec<u8>) -> Result<()> {
@@ -48,13 +55,17 @@ fn encode(encoding: KeyEncoding, values: &[Value], columns: &[Column], out: &mut
 fn check_length(layout: &Layout, key: &[u8]) -> Result<()> {
     let limit = layout.max_row_key();
     match key.len() {
-        0 => Err(Error::invalid("an empty row key; HBase takes none")),
+        0 => Err(empty_key()),
         length if length <= limit => Ok(()),
         length => {
             let message = format!("a row key of {length} bytes when encoded; HBase takes {limit} in this table");
             Err(Error::new(ErrorKind::TooLarge, message))
         }
     }
+}
+
+fn empty_key() -> Error {
+    Error::invalid("an empty row key; HBase takes none")
 }
 
 /// The primary key of a row key; of an `original`, where the row has one.

@@ -79,11 +79,13 @@ impl Gateways {
         Self { data, schema, turn, api: config.api, max_request_bytes }
     }
 
-    /// Where requests can go, so that those of different hosts can be kept apart; `None` where there is no choice.
+    /// Whether there is more than one gateway for rows.
+    pub(crate) fn have_choice(&self) -> bool {
+        self.data.len() > 1
+    }
+
+    /// The host of a region server, if a gateway sits there too.
     pub(crate) fn host_of(&self, server: &str) -> Option<Arc<str>> {
-        if self.data.len() < 2 {
-            return None;
-        }
         self.data.iter().find(|gateway| gateway.host() == server).map(|gateway| Arc::from(gateway.host()))
     }
 

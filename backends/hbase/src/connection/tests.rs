@@ -41,7 +41,11 @@ struct Mock {
 
 /// A gateway that treats its requests as this list says, over all connections, and the rest right.
 async fn mock(replies: &'static [Reply]) -> Mock {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    mock_at("127.0.0.1:0", replies).await
+}
+
+async fn mock_at(address: &str, replies: &'static [Reply]) -> Mock {
+    let listener = TcpListener::bind(address).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let connections = Arc::new(AtomicUsize::new(0));
     let (counted, served) = (Arc::clone(&connections), Arc::new(AtomicUsize::new(0)));
@@ -220,4 +224,20 @@ async fn a_request_over_the_limit_is_not_sent() {
     config.max_request_bytes = 128 << 10;
     let error = ask(&Gateways::new(&config), &config, &"a".repeat(128 << 10)).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TooLarge, Outcome::NotApplied));
+}
+
+#[tokio::test]
+async fn a_request_goes_to_the_gateway_of_its_host_while_that_can_be_reached() {
+    let here = mock(&[]).await;
+    let there = mock_at("127.0.0.2:0", &[]).await;
+    let config = config(&[&here.address, &there.address]);
+    let gateways = Gateways::new(&config);
+    assert_eq!(gateways.host_of("127.0.0.2").as_deref(), Some("127.0.0.2"));
+    assert_eq!(gateways.host_of("127.0.0.3"), None);
+    let call = Call::new(&Arc::from("yes"), true, &RequestOptions::default(), &config).at(Some("127.0.0.2".into()));
+    for _ in 0..4 {
+        assert!(gateways.call(&call, "ask", &TableArgs { table: "yes".into() }, read_bool).await.unwrap());
+    }
+    let counted = [&here, &there].map(|mock| mock.connections.load(Ordering::SeqCst));
+    assert_eq!(counted, [0, 1]);
 }
