@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use peristyle::cql::CqlBackend;
 use peristyle::model::{Key, TableSpec, Ttl, Type, Value, WriteTime};
 use peristyle::request::{Mutation, Projection, Read, Replication, Request, Write};
 use peristyle::{Backend, Client, Error};
@@ -36,24 +37,37 @@ async fn bench(address: &str) {
     let client = peristyle::connect(&format!("cql://{address}/bench?pool=2")).await.expect("connected");
     let spec = Arc::new(prepare(&client).await.expect("prepared"));
     let bare = Arc::new(bare(address).await.expect("connected"));
-    println!("client CPU per operation                           peristyle       driver");
+    println!("against the bare driver                             peristyle       driver");
     for in_flight in [128, 32, 1] {
         let each = if in_flight == 1 { EACH * 4 } else { EACH };
         for write in [true, false] {
-            let mut pairs = Vec::new();
+            let load = Load { in_flight, each, write };
+            let (mut backend, mut stack) = (Vec::new(), Vec::new());
             for round in 0..=ROUNDS {
-                let ours = ours(&client, &spec, in_flight, each, write).await;
-                let theirs = theirs(&bare, in_flight, each, write).await;
-                // The first round warms both up.
+                let theirs = theirs(&bare, load).await;
+                let bare_backend = ours(&client, &spec, load, false).await;
+                let whole_stack = ours(&client, &spec, load, true).await;
+                // The first round warms all up.
                 if round > 0 {
-                    pairs.push((ours, theirs));
+                    backend.push((bare_backend, theirs));
+                    stack.push((whole_stack, theirs));
                 }
             }
-            let title = format!("{}, {in_flight} in flight", if write { "write" } else { "read" });
-            compare(&title, "µs", &pairs, Block::cpu_micros);
-            compare(&title, "ops/s", &pairs, Block::rate);
+            for (name, pairs) in [("backend", &backend), ("client", &stack)] {
+                let title = format!("{name}: {}, {in_flight} in flight", if write { "write" } else { "read" });
+                compare(&title, "µs CPU", pairs, Block::cpu_micros);
+                compare(&title, "ops/s", pairs, Block::rate);
+            }
         }
     }
+}
+
+/// What one block does.
+#[derive(Clone, Copy)]
+struct Load {
+    in_flight: u64,
+    each: u64,
+    write: bool,
 }
 
 async fn prepare(client: &Client) -> Result<TableSpec, Error> {
@@ -72,38 +86,42 @@ async fn bare(address: &str) -> Result<Bare, Box<dyn std::error::Error>> {
     Ok(Bare { session, put, get })
 }
 
-async fn ours(client: &Client, spec: &Arc<TableSpec>, in_flight: u64, each: u64, write: bool) -> Block {
-    let backend = Arc::new(client.clone());
-    run(in_flight, each, || {
-        let (client, spec) = (Arc::clone(&backend), Arc::clone(spec));
+/// The bare backend, or the client with its whole stack.
+async fn ours(client: &Client, spec: &Arc<TableSpec>, load: Load, stacked: bool) -> Block {
+    run(load.in_flight, load.each, || {
+        let (client, spec) = (client.clone(), Arc::clone(spec));
         move |number| {
-            let (client, spec) = (Arc::clone(&client), Arc::clone(&spec));
+            let (client, spec) = (client.clone(), Arc::clone(&spec));
             let key = Key::new(vec![Value::I64(i64::try_from(number).unwrap_or_default())]);
+            let request = if load.write {
+                let values = vec![(1, Value::Blob(Bytes::from_static(VALUE)))];
+                let put = Mutation::put(key, client.next_write_time(), values, Ttl::TableDefault);
+                Request::write(spec, Write::Apply(put))
+            } else {
+                Request::read(spec, Read::Get { key, columns: Projection::default() })
+            };
             async move {
-                let request = if write {
-                    let values = vec![(1, Value::Blob(Bytes::from_static(VALUE)))];
-                    Request::write(
-                        spec,
-                        Write::Apply(Mutation::put(key, client.next_write_time(), values, Ttl::TableDefault)),
-                    )
+                let answer = if stacked {
+                    client.call(request).await
                 } else {
-                    Request::read(spec, Read::Get { key, columns: Projection::default() })
+                    let backend = client.native::<CqlBackend>().expect("the CQL backend");
+                    backend.call(request).await
                 };
-                client.call(request).await.expect("answered");
+                answer.expect("answered");
             }
         }
     })
     .await
 }
 
-async fn theirs(bare: &Arc<Bare>, in_flight: u64, each: u64, write: bool) -> Block {
-    run(in_flight, each, || {
+async fn theirs(bare: &Arc<Bare>, load: Load) -> Block {
+    run(load.in_flight, load.each, || {
         let bare = Arc::clone(bare);
         move |number| {
             let bare = Arc::clone(&bare);
             async move {
                 let id = i64::try_from(number).unwrap_or_default();
-                if write {
+                if load.write {
                     let time = WriteTime::MIN.as_micros();
                     bare.session.execute_unpaged(&bare.put, (time, VALUE, id)).await.expect("put");
                 } else {
