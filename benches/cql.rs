@@ -1,6 +1,7 @@
 //! The SDK over CQL against the bare driver: CPU of the client per operation, in one process, against one Cassandra.
 //!
 //! `cargo bench -p peristyle-benches --bench cql` starts the Cassandra itself.
+#![expect(clippy::expect_used, reason = "a bench stops where its set-up fails")]
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! The embedded engine against bare fjall with the same durability, 16 clients each: rows per second.
+#![expect(clippy::expect_used, reason = "a bench stops where its set-up fails")]
 
 use std::num::NonZeroUsize;
 use std::path::Path;

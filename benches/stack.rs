@@ -1,4 +1,5 @@
 //! What the client costs over a backend in the same process, in time per operation.
+#![expect(clippy::expect_used, reason = "a bench stops where its set-up fails")]
 
 use std::sync::Arc;
 

@@ -95,12 +95,16 @@ impl MemoryBackend {
         match request.action {
             Action::Read { table, mut read } => {
                 let (table, columns) = state.table(&table)?;
-                columns.iter().for_each(|columns| columns.read(&mut read));
+                if let Some(columns) = &columns {
+                    columns.read(&mut read);
+                }
                 table.read(&read, self.clock.seconds()).map(|answer| DeclaredColumns::answer(columns.as_ref(), answer))
             }
             Action::Write { table, mut write } => {
                 let (table, columns) = state.table(&table)?;
-                columns.iter().for_each(|columns| columns.write(&mut write));
+                if let Some(columns) = &columns {
+                    columns.write(&mut write);
+                }
                 table.write(write, &self.clock).map(|answer| DeclaredColumns::answer(columns.as_ref(), answer))
             }
             Action::Schema(schema) => state.schema(schema),
