@@ -2,6 +2,7 @@
 //!
 //! Memory and the embedded engine always are. A Cassandra is where `PERISTYLE_CQL=host:port` says; without it its cases are
 //! reported as ignored, unless `REQUIRE_BACKENDS` lists `cql`.
+#![expect(clippy::expect_used, reason = "a test stops where its set-up fails")]
 
 use std::env;
 use std::process::ExitCode;
