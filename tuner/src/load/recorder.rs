@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use peristyle::{Response, Result};
 
 use super::worker::nanos;
+use crate::stats::real;
 
 /// The class under which requests count that were not answered long after the window.
 pub(crate) const UNANSWERED: &str = "unanswered";
@@ -17,10 +18,15 @@ pub(crate) fn class_of(error: &peristyle::Error) -> &'static str {
 }
 
 /// What happened within one stretch of time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Bucket {
+    /// Rows of requests that ended in it.
     pub(crate) rows: u64,
+    /// Requests that ended in it.
     pub(crate) requests: u64,
+    /// Rows spread evenly over the time that their requests took. By Little's law it has the same mean as `rows`, but doesn't
+    /// jump where a server answers many requests together: an engine that commits a group of writes at once does.
+    pub(crate) flow: f64,
 }
 
 /// Counts and latencies.
@@ -91,11 +97,7 @@ impl Recorder {
 
     /// Records an answered request that ended `at` after the start of the window.
     pub(crate) fn record(&mut self, operation: usize, at: Duration, latency: Duration, tally: Tally) {
-        let place = usize::try_from(at.as_nanos() / self.bucket.as_nanos().max(1)).unwrap_or(usize::MAX);
-        if place >= self.buckets.len() {
-            self.buckets.resize(place.saturating_add(1).min(1 << 20), Bucket::default());
-        }
-        if let Some(bucket) = self.buckets.get_mut(place) {
+        if let Some(bucket) = self.bucket_at(at.as_nanos() / self.bucket.as_nanos().max(1)) {
             bucket.rows += tally.rows;
             bucket.requests += 1;
         }
@@ -109,6 +111,34 @@ impl Recorder {
             self.fail(class, 1);
             self.example.get_or_insert(message);
         }
+    }
+
+    /// Spreads the rows of a request over the part of its time, `from` to `to` after the start of the window, that lies in the
+    /// window.
+    pub(crate) fn flow(&mut self, from: Duration, to: Duration, rows: f64) {
+        let bucket = nanos(self.bucket).max(1);
+        let (from, to) = (nanos(from), nanos(to));
+        let per_nano = rows / real(to.saturating_sub(from).max(1));
+        let mut at = from;
+        loop {
+            let place = at / bucket;
+            let end = (place + 1).saturating_mul(bucket).min(to);
+            if let Some(bucket) = self.bucket_at(u128::from(place)) {
+                bucket.flow += per_nano * real(end.saturating_sub(at).max(u64::from(to == from)));
+            }
+            if end >= to {
+                return;
+            }
+            at = end;
+        }
+    }
+
+    fn bucket_at(&mut self, place: u128) -> Option<&mut Bucket> {
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        if place >= self.buckets.len() {
+            self.buckets.resize(place.saturating_add(1).min(1 << 20), Bucket::default());
+        }
+        self.buckets.get_mut(place)
     }
 
     /// Counts failures.
@@ -131,6 +161,7 @@ impl Recorder {
         for (mine, its) in self.buckets.iter_mut().zip(&other.buckets) {
             mine.rows += its.rows;
             mine.requests += its.requests;
+            mine.flow += its.flow;
         }
         for (mine, its) in self.latencies.iter_mut().zip(&other.latencies) {
             // Both grow as needed, so there is no value that doesn't fit.
@@ -186,9 +217,21 @@ mod tests {
             recorder.fail("overloaded", 2);
             merged.merge(recorder);
         }
-        assert_eq!(merged.buckets, [Bucket::default(), Bucket { rows: 30, requests: 3 }]);
+        assert_eq!(merged.buckets, [Bucket::default(), Bucket { rows: 30, requests: 3, flow: 0.0 }]);
         assert_eq!(merged.errors["overloaded"], 6);
         assert_eq!((merged.latencies[0].len(), merged.latencies[1].len()), (2, 1));
+    }
+
+    #[test]
+    fn rows_flow_over_the_time_that_their_request_took() {
+        let mut recorder = Recorder::new(1, BUCKET);
+        recorder.flow(millis(50), millis(250), 20.0);
+        recorder.flow(millis(120), millis(130), 3.0);
+        recorder.flow(millis(300), millis(300), 7.0);
+        let flows: Vec<f64> = recorder.buckets.iter().map(|bucket| bucket.flow).collect();
+        let expected = [5.0, 13.0, 5.0, 7.0];
+        assert!(flows.iter().zip(expected).all(|(flow, expected)| (flow - expected).abs() < 1e-6), "{flows:?}");
+        assert_eq!(flows.len(), expected.len());
     }
 
     #[test]

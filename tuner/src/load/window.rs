@@ -188,7 +188,7 @@ fn summarise(
     // What was counted after an interrupt, or lies in a bucket that isn't whole, has no rate.
     total.buckets.resize(times.full, super::recorder::Bucket::default());
     let seconds = times.bucket.as_secs_f64();
-    let rates: Vec<f64> = total.buckets.iter().map(|bucket| real(bucket.rows) / seconds).collect();
+    let rates: Vec<f64> = total.buckets.iter().map(|bucket| bucket.flow / seconds).collect();
     let requests: u64 = total.buckets.iter().map(|bucket| bucket.requests).sum();
     let measured = seconds * real_len(times.full);
     // The median: a thread that is displaced while it makes a request would count for many.

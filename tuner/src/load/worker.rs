@@ -10,6 +10,7 @@ use peristyle::{Client, Request, Response, Result};
 
 use super::chooser::Chooser;
 use super::recorder::{Recorder, Tally};
+use crate::stats::real;
 
 /// One request in so many is timed while it is made.
 const SAMPLE: u64 = 64;
@@ -56,6 +57,9 @@ pub(crate) async fn work(shared: Arc<Shared>, worker: usize, mut chooser: Choose
             counter.rows.fetch_add(tally.rows, Ordering::Relaxed);
             counter.failed.fetch_add(tally.failed.len() as u64, Ordering::Relaxed);
         }
+        if let Some((from, to, share)) = shared.overlap(start, end) {
+            recorder.flow(from, to, real(tally.rows) * share);
+        }
         if let Some(at) = shared.offset(end) {
             recorder.record(operation, at, end - start, tally);
         }
@@ -72,6 +76,18 @@ impl Shared {
         let start = self.start.load(Ordering::Acquire);
         let inside = at >= start && at < self.end.load(Ordering::Relaxed);
         inside.then(|| Duration::from_nanos(at - start))
+    }
+}
+
+impl Shared {
+    /// Which part of a request's time lies in the measured window, and its share of the whole; `None` if none does.
+    fn overlap(&self, begun: Instant, ended: Instant) -> Option<(Duration, Duration, f64)> {
+        let (begun, ended) = (nanos(begun - self.origin), nanos(ended - self.origin));
+        let start = self.start.load(Ordering::Acquire);
+        let (from, to) = (begun.max(start), ended.min(self.end.load(Ordering::Relaxed)));
+        let share = if ended > begun { real(to.checked_sub(from)?) / real(ended - begun) } else { 1.0 };
+        (from <= to && share > 0.0)
+            .then(|| (Duration::from_nanos(from - start), Duration::from_nanos(to - start), share))
     }
 }
 
