@@ -1,15 +1,23 @@
 //! Puts a client together: the one place that knows the order of the layers.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tower::ServiceBuilder;
+use tower::{Layer, Service, ServiceBuilder};
 
+use super::layered::Layered;
+use super::stack::Stack;
 use super::{Client, Shared};
 use crate::backend::{Backend, BackendService};
 use crate::clock::{Clock, WriteClock};
-use crate::layers::{CheckLayer, DeadlineLayer};
+use crate::error::Error;
+use crate::layers::{
+    AttemptTimeoutLayer, CheckLayer, CircuitLayer, CircuitPolicy, ConcurrencyLayer, DeadlineLayer, HedgeLayer,
+    ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy,
+};
+use crate::request::Request;
+use crate::response::Response;
 
 /// Settings of a [`Client`].
 #[derive(Debug)]
@@ -19,6 +27,25 @@ pub struct ClientBuilder {
     clock: Clock,
     batch_rows: NonZeroUsize,
     batch_concurrency: NonZeroUsize,
+    observe: bool,
+    retry: RetryLayer,
+    attempt_timeout: AttemptTimeoutLayer,
+    concurrency: ConcurrencyLayer,
+    extras: Option<Extras>,
+}
+
+/// Layers that are off unless they are asked for.
+#[derive(Debug)]
+struct Extras {
+    rate_limit: RateLimitLayer,
+    hedge: HedgeLayer,
+    circuit: Option<CircuitPolicy>,
+}
+
+impl Default for Extras {
+    fn default() -> Self {
+        Self { rate_limit: RateLimitLayer::off(), hedge: HedgeLayer::off(), circuit: None }
+    }
 }
 
 const fn non_zero(number: usize) -> NonZeroUsize {
@@ -37,7 +64,16 @@ impl ClientBuilder {
             clock: Clock::system(),
             batch_rows: non_zero(64),
             batch_concurrency: non_zero(16),
+            observe: true,
+            retry: RetryLayer::new(RetryPolicy::default()),
+            attempt_timeout: AttemptTimeoutLayer::off(),
+            concurrency: ConcurrencyLayer::new(non_zero(1_024)),
+            extras: None,
         }
+    }
+
+    fn extras(&mut self) -> &mut Extras {
+        self.extras.get_or_insert_default()
     }
 
     /// How long any data request may take, queues included, unless it has a deadline of its own; default 30 s. Schema
@@ -69,16 +105,115 @@ impl ClientBuilder {
         self
     }
 
+    /// Makes no spans and no metrics. By default the client makes both, of operations and of attempts, for whatever `tracing`
+    /// subscriber and `metrics` recorder the application has.
+    #[must_use]
+    pub fn without_observe(mut self) -> Self {
+        self.observe = false;
+        self
+    }
+
+    /// How many rows a second may be read and written, over all clones of the client; default: no limit.
+    #[must_use]
+    pub fn rate_limit(mut self, rows_per_second: NonZeroU32) -> Self {
+        self.extras().rate_limit = RateLimitLayer::new(rows_per_second);
+        self
+    }
+
+    /// When what failed is sent again; default: [`RetryPolicy::default`].
+    #[must_use]
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = RetryLayer::new(policy);
+        self
+    }
+
+    /// Sends everything once.
+    #[must_use]
+    pub fn without_retry(mut self) -> Self {
+        self.retry = RetryLayer::off();
+        self
+    }
+
+    /// How long one attempt of a data request may take, unless the request says; default: the backend's own limit.
+    #[must_use]
+    pub fn attempt_timeout(mut self, limit: Duration) -> Self {
+        self.attempt_timeout = AttemptTimeoutLayer::new(limit);
+        self
+    }
+
+    /// Sends reads a second time when the first answer takes longer than this; default: never.
+    #[must_use]
+    pub fn hedge(mut self, delay: Duration) -> Self {
+        self.extras().hedge = HedgeLayer::new(delay);
+        self
+    }
+
+    /// How many requests are under way at a time; default 1024. The others queue, up to 65 536 of them.
+    #[must_use]
+    pub fn concurrency(mut self, requests: NonZeroUsize) -> Self {
+        self.concurrency = ConcurrencyLayer::new(requests);
+        self
+    }
+
+    /// Lets as many requests be under way as there are.
+    #[must_use]
+    pub fn without_concurrency(mut self) -> Self {
+        self.concurrency = ConcurrencyLayer::off();
+        self
+    }
+
+    /// Leaves the database alone for a while when most requests fail; default: never. It is one circuit for all of the
+    /// backend's servers.
+    #[must_use]
+    pub fn circuit(mut self, policy: CircuitPolicy) -> Self {
+        self.extras().circuit = Some(policy);
+        self
+    }
+
+    /// Puts a layer directly above the backend, below all others: a [fault](crate::layers::FaultLayer), or one of the
+    /// application's own. It costs one allocation for each request. Of several the last one is the outermost.
+    #[must_use]
+    pub fn layer<L>(mut self, layer: L) -> Self
+    where
+        L: Layer<BackendService<dyn Backend>>,
+        L::Service: Service<Request, Response = Response, Error = Error> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Request>>::Future: Send,
+    {
+        self.backend = Arc::new(Layered::new(self.backend, &layer));
+        self
+    }
+
     /// The client.
     pub fn build(self) -> Client {
-        let check = CheckLayer::new(self.backend.name(), self.backend.capabilities().clone(), self.clock.clone());
-        let stack = ServiceBuilder::new()
+        let system = self.backend.name();
+        let observe =
+            |layer: fn(&'static str) -> ObserveLayer| if self.observe { layer(system) } else { ObserveLayer::off() };
+        let outer = ServiceBuilder::new()
+            .layer(observe(ObserveLayer::calls))
             .layer(DeadlineLayer::new(self.deadline))
-            .layer(check)
+            .layer(CheckLayer::new(system, self.backend.capabilities().clone(), self.clock.clone()));
+        let inner = ServiceBuilder::new()
+            .layer(observe(ObserveLayer::attempts))
             .service(BackendService::new(Arc::clone(&self.backend)));
+        // Layers that are off cost little, but those that few use cost nothing: there are two shapes of the stack.
+        let stack: Box<dyn Stack> = match self.extras {
+            None => {
+                Box::new(outer.layer(self.retry).layer(self.attempt_timeout).layer(self.concurrency).service(inner))
+            }
+            Some(extras) => Box::new(
+                outer
+                    .layer(extras.rate_limit)
+                    .layer(self.retry)
+                    .layer(self.attempt_timeout)
+                    .layer(extras.hedge)
+                    .layer(self.concurrency)
+                    .layer(extras.circuit.map_or_else(CircuitLayer::off, |policy| CircuitLayer::new(system, policy)))
+                    .service(inner),
+            ),
+        };
         let shared = Shared {
             backend: self.backend,
-            stack: Box::new(stack),
+            stack,
             writes: WriteClock::new(self.clock),
             batch_rows: self.batch_rows.get(),
             batch_concurrency: self.batch_concurrency.get(),

@@ -1,6 +1,7 @@
 //! The client: one backend behind one stack of layers.
 
 mod builder;
+mod layered;
 mod stack;
 
 use std::sync::Arc;

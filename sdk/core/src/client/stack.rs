@@ -1,6 +1,7 @@
 //! The one place where the type of the stack is erased.
 
 use std::fmt;
+use std::task::{Context, Poll, Waker};
 
 use tower::{Service, ServiceExt};
 
@@ -20,6 +21,11 @@ where
     S::Future: Send,
 {
     fn call(&self, request: Request) -> ResponseFuture {
-        Box::pin(self.clone().oneshot(request))
+        let mut service = self.clone();
+        // The layers are ready at once, as a rule: then the request goes to them without a stop in a future of its own.
+        match service.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Box::pin(Service::call(&mut service, request)),
+            _ => Box::pin(service.oneshot(request)),
+        }
     }
 }

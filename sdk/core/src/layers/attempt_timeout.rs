@@ -6,9 +6,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::Instant;
 use tower::{Layer, Service};
 
+use super::timer::Timer;
 use crate::error::{Error, ErrorKind, Result, TimeoutPhase};
 use crate::request::{Action, Request};
 use crate::response::Response;
@@ -66,16 +67,25 @@ where
         self.inner.poll_ready(context)
     }
 
+    #[inline(always)]
     fn call(&mut self, mut request: Request) -> Self::Future {
         let own = self.limit.filter(|_| !matches!(request.action, Action::Schema(_)));
         let limit = request.options.attempt_timeout.or(own).map(|limit| {
             let end = Instant::now() + limit;
             request.options.attempt_timeout = Some(limit);
             request.options.attempt_deadline = Some(end.into_std());
-            (limit, end)
+            Box::new(Limit { time: limit, end, timer: Timer::default() })
         });
-        AttemptTimeoutFuture { inner: Some(self.inner.call(request)), limit, timer: None }
+        AttemptTimeoutFuture { inner: Some(self.inner.call(request)), limit }
     }
+}
+
+/// In a box, so that the future stays small while it moves from layer to layer.
+#[derive(Debug)]
+struct Limit {
+    time: Duration,
+    end: Instant,
+    timer: Timer,
 }
 
 pin_project! {
@@ -84,9 +94,7 @@ pin_project! {
     pub struct AttemptTimeoutFuture<F> {
         #[pin]
         inner: Option<F>,
-        limit: Option<(Duration, Instant)>,
-        #[pin]
-        timer: Option<Sleep>,
+        limit: Option<Box<Limit>>,
     }
 }
 
@@ -100,15 +108,10 @@ impl<F: Future<Output = Result<Response>>> Future for AttemptTimeoutFuture<F> {
         {
             return Poll::Ready(answer);
         }
-        let Some((limit, end)) = *this.limit else { return Poll::Pending };
-        if this.timer.is_none() {
-            this.timer.set(Some(sleep_until(end)));
-        }
-        if let Some(timer) = this.timer.as_mut().as_pin_mut() {
-            ready!(timer.poll(context));
-        }
+        let Some(Limit { time, end, timer }) = this.limit.as_deref_mut() else { return Poll::Pending };
+        ready!(timer.poll(*end, context));
         this.inner.set(None);
-        let message = format!("no answer to one attempt within {limit:?}; check the servers' load, or allow more time");
+        let message = format!("no answer to one attempt within {time:?}; check the servers' load, or allow more time");
         Poll::Ready(Err(Error::new(ErrorKind::Timeout(TimeoutPhase::Attempt), message)))
     }
 }

@@ -11,6 +11,10 @@
 //!
 //! A layer that can be off is so by itself (`off()`), rather than wrapped in an `Either`: the type of the stack grows with each
 //! layer by one, not by a factor of two, and a layer that is off costs a branch.
+#![expect(
+    clippy::inline_always,
+    reason = "calls that are one function move the request once, not once per layer: measured, 80 ns of 350"
+)]
 
 pub mod attempt_timeout;
 mod budget;
@@ -27,6 +31,7 @@ pub mod rate_limit;
 pub mod retry;
 #[cfg(test)]
 mod testing;
+mod timer;
 mod waiting;
 
 pub use self::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
@@ -40,3 +45,6 @@ pub use self::hedge::{HedgeLayer, Hedged};
 pub use self::observe::{Observe, ObserveLayer};
 pub use self::rate_limit::{RateLimit, RateLimitLayer};
 pub use self::retry::{RetryLayer, RetryPolicy, RetryService};
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 //! `session_cql_requests`.
 //!
 //! Metrics go to the recorder that the application installs through the `metrics` facade. Install it before the first request:
-//! handles are kept from then on. Times are in seconds.
+//! handles, or that there is no recorder (or one of no size), are kept from then on. Times are in seconds.
 
 /// Time of a whole operation, retries and queues included: a histogram by `system` (the backend's name), `operation`, and
 /// `exception`: `none`, or the name of the [kind](crate::ErrorKind::name) of the error.

@@ -57,6 +57,7 @@ pub(super) fn ids(request: &Request) -> Vec<i64> {
     mutations.iter().map(id).collect()
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an answer as services give it")]
 /// `Ok` of the kind that a request is answered with.
 pub(super) fn ok(request: &Request) -> Result<Response> {
     Ok(match &request.action {

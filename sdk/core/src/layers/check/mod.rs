@@ -62,6 +62,7 @@ where
         self.inner.poll_ready(context)
     }
 
+    #[inline(always)]
     fn call(&mut self, mut request: Request) -> Self::Future {
         if let Err(error) = self.rules.check(&request) {
             return CheckFuture::refused(Refusal::All(error));

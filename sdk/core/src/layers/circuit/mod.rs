@@ -123,6 +123,7 @@ where
         self.inner.poll_ready(context)
     }
 
+    #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
         match self.breaker.as_ref().map(Breaker::admit).transpose() {
             Ok(ticket) => CircuitFuture { inner: Some(self.inner.call(request)), ticket, refusal: None },

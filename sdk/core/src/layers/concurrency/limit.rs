@@ -26,6 +26,11 @@ impl Limit {
         Self { permits: Arc::new(Semaphore::new(requests)), requests, waiting: AtomicUsize::new(0), queue }
     }
 
+    /// A permit, if one is free.
+    pub(super) fn try_take(&self) -> Option<Permit> {
+        Arc::clone(&self.permits).try_acquire_owned().ok().map(Permit)
+    }
+
     #[cfg(test)]
     pub(super) fn free(&self) -> usize {
         self.permits.available_permits()
@@ -52,6 +57,10 @@ impl Limit {
     }
 }
 
+/// The right to be under way, given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Permit(#[expect(dead_code, reason = "kept for its drop")] OwnedSemaphorePermit);
+
 /// A place in the queue, given back when it is dropped.
 struct Place(Arc<Limit>);
 
@@ -65,18 +74,18 @@ impl Drop for Place {
 #[derive(Debug)]
 pub(super) enum Gate {
     Shut { limit: Arc<Limit>, options: RequestOptions },
-    Waiting { limit: Arc<Limit>, waiting: Waiting<Option<OwnedSemaphorePermit>> },
-    Open { _permit: Option<OwnedSemaphorePermit> },
+    Waiting { limit: Arc<Limit>, waiting: Waiting<Option<Permit>> },
+    Open { _permit: Option<Permit> },
     Left,
 }
 
 impl Gate {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         if let Self::Shut { limit, options } = self {
-            match Arc::clone(&limit.permits).try_acquire_owned() {
-                Ok(permit) => *self = Self::Open { _permit: Some(permit) },
-                Err(_) => *self = Self::wait(Arc::clone(limit), *options)?,
-            }
+            *self = match limit.try_take() {
+                Some(permit) => Self::Open { _permit: Some(permit) },
+                None => Self::wait(Arc::clone(limit), *options)?,
+            };
         }
         if let Self::Waiting { limit, waiting } = self {
             let what = format_args!("one of {} permits", limit.requests);
@@ -91,7 +100,7 @@ impl Gate {
         let wait = async move {
             let _place = place;
             // The semaphore is never closed.
-            permits.acquire_owned().await.ok()
+            permits.acquire_owned().await.ok().map(Permit)
         };
         Ok(Self::Waiting { limit, waiting: Waiting::new(wait, options) })
     }

@@ -12,18 +12,18 @@ use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower::{Layer, Service};
 
-use self::limit::{Gate, Limit};
-use crate::error::{Error, Result};
+use self::limit::{Gate, Limit, Permit};
+use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
 use crate::response::Response;
 
 /// Lets at most so many requests be under way at a time, over all clones of the service; the others queue.
 ///
-/// **Promise**: never more than the limit are below this layer. A permit is taken when the request is first polled and comes
-/// back when it is answered or dropped, whichever is first. Those that wait go in the order in which they came; a full queue
+/// **Promise**: never more than the limit are below this layer. A request takes a permit when it is made, or queues for one
+/// when it is first polled; the permit comes back when it is answered or dropped, whichever is first. Those that wait go in the order in which they came; a full queue
 /// refuses with [`Overloaded`](crate::ErrorKind::Overloaded), not applied; one whose time is over while it waits fails with
 /// [`TimeoutPhase::Queue`](crate::TimeoutPhase::Queue), not applied. **Defaults**: a queue of 65 536 requests. **Cost**: off,
-/// none; else some 60 ns; a box for one that waits. **Place**: below the retry, so that no pause holds a permit, and near the
+/// none; else some 40 ns; a box for one that waits. **Place**: below the retry, so that no pause holds a permit, and near the
 /// wire, so that what it counts is what the servers see. Queueing counts as time of the attempt.
 ///
 /// Cancel safety: a request dropped in the queue was never sent.
@@ -72,17 +72,35 @@ where
     type Error = Error;
     type Future = ConcurrencyFuture<S>;
 
-    /// Ready at once while there is a limit: permits belong to requests, not to services that may never call.
+    /// As the service below: permits belong to requests, not to services that may never call.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        if self.limit.is_some() { Poll::Ready(Ok(())) } else { self.inner.poll_ready(context) }
+        self.inner.poll_ready(context)
     }
 
+    #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let Some(limit) = &self.limit else {
-            return ConcurrencyFuture::Unlimited { inner: self.inner.call(request) };
+        let permit = match &self.limit {
+            None => None,
+            Some(limit) => match limit.try_take() {
+                Some(permit) => Some(permit),
+                None => {
+                    let gate = Gate::Shut { limit: Arc::clone(limit), options: request.options };
+                    // Not the service that is ready: this one is asked when its turn comes, so it reserves nothing until then.
+                    let inner = Some(Oneshot::new(self.inner.clone(), request));
+                    return ConcurrencyFuture::Queued { queued: Box::pin(Queued { inner, gate }) };
+                }
+            },
         };
-        let gate = Gate::Shut { limit: Arc::clone(limit), options: request.options };
-        ConcurrencyFuture::Limited { inner: Some(Oneshot::new(self.inner.clone(), request)), gate }
+        ConcurrencyFuture::Running { inner: Some(self.inner.call(request)), permit }
+    }
+}
+
+pin_project! {
+    // What runs below is dropped before its permit.
+    struct Queued<S> where S: Service<Request> {
+        #[pin]
+        inner: Option<Oneshot<S, Request>>,
+        gate: Gate,
     }
 }
 
@@ -91,10 +109,9 @@ pin_project! {
     #[project = FutureProj]
     pub enum ConcurrencyFuture<S> where S: Service<Request> {
         #[doc(hidden)]
-        Unlimited { #[pin] inner: S::Future },
-        // What runs below is dropped before its permit.
+        Running { #[pin] inner: Option<S::Future>, permit: Option<Permit> },
         #[doc(hidden)]
-        Limited { #[pin] inner: Option<Oneshot<S, Request>>, gate: Gate },
+        Queued { queued: Pin<Box<Queued<S>>> },
     }
 }
 
@@ -105,20 +122,33 @@ where
     type Output = Result<Response>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // An answered request gives its permit back at once, however long its future is kept.
         match self.project() {
-            FutureProj::Unlimited { inner } => inner.poll(context),
-            FutureProj::Limited { mut inner, gate } => {
-                ready!(gate.poll(context))?;
-                let answer = match inner.as_mut().as_pin_mut() {
-                    Some(inner) => ready!(inner.poll(context)),
-                    None => Err(Error::new(crate::ErrorKind::Internal, "a request was polled after its answer")),
-                };
-                // An answered request gives its permit back at once, however long its future is kept.
+            FutureProj::Running { mut inner, permit } => {
+                let answer = ready!(poll_some(inner.as_mut(), context));
                 inner.set(None);
-                *gate = Gate::Left;
+                *permit = None;
+                Poll::Ready(answer)
+            }
+            FutureProj::Queued { queued } => {
+                let mut queued = queued.as_mut().project();
+                ready!(queued.gate.poll(context))?;
+                let answer = ready!(poll_some(queued.inner.as_mut(), context));
+                queued.inner.set(None);
+                *queued.gate = Gate::Left;
                 Poll::Ready(answer)
             }
         }
+    }
+}
+
+fn poll_some<F>(inner: Pin<&mut Option<F>>, context: &mut Context<'_>) -> Poll<Result<Response>>
+where
+    F: Future<Output = Result<Response>>,
+{
+    match inner.as_pin_mut() {
+        Some(inner) => inner.poll(context),
+        None => Poll::Ready(Err(Error::new(ErrorKind::Internal, "a request was polled after its answer"))),
     }
 }
 

@@ -46,10 +46,9 @@ async fn a_service_that_is_ready_and_never_calls_holds_nothing() {
     let service = layer.layer(slow(1));
     let mut idle = service.clone();
     idle.ready().await.unwrap();
-    let unpolled = idle.call(get());
     assert_eq!(limit.free(), 1);
     service.oneshot(get()).await.unwrap();
-    drop(unpolled);
+    drop(idle.call(get()));
     assert_eq!(limit.free(), 1);
 }
 

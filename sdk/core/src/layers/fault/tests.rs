@@ -56,7 +56,7 @@ async fn a_partial_write_tells_each_row_what_became_of_it() {
     let applied: Vec<i64> = (0..64).zip(&outcomes).filter(|(_, outcome)| outcome.is_ok()).map(|(id, _)| id).collect();
     assert_eq!(applied, ids(&mock.calls()[0]));
     assert!((10..54).contains(&applied.len()), "{applied:?}");
-    assert!(outcomes.iter().flat_map(|outcome| outcome.as_ref().err()).all(|e| e.outcome() == Outcome::NotApplied));
+    assert!(outcomes.iter().filter_map(|outcome| outcome.as_ref().err()).all(|e| e.outcome() == Outcome::NotApplied));
     assert!(service.oneshot(put()).await.is_ok());
 
     let (mock, service) = faulty(FaultPlan::seeded(3).fault(When::Share(1.0), Fault::Partial(1.0)));

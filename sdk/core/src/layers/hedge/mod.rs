@@ -3,16 +3,17 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use tokio::time::{Sleep, sleep};
+use tokio::time::Instant;
 use tower::util::Oneshot;
 use tower::{Layer, Service};
 
 use super::Budget;
 use super::names::HEDGES;
+use super::timer::Timer;
 use crate::error::{Error, Result};
 use crate::request::{Action, Request};
 use crate::response::Response;
@@ -80,24 +81,72 @@ where
         self.inner.poll_ready(context)
     }
 
+    #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
         let hedge = self.hedge.as_ref().filter(|_| matches!(request.action, Action::Read { .. }));
-        let spare = hedge.map(|hedge| Spare {
-            hedge: Arc::clone(hedge),
-            // The service that is ready makes the first call; this one is asked before it is called.
-            service: self.inner.clone(),
-            request: request.clone(),
+        let extra = hedge.map(|hedge| {
+            Box::new(Extra {
+                hedge: Arc::clone(hedge),
+                // The service that is ready makes the first call; this one is asked before it is called.
+                spare: Some((self.inner.clone(), request.clone())),
+                timer: Timer::default(),
+                delay_over: Instant::now() + hedge.delay,
+                second: None,
+                error: None,
+            })
         });
-        HedgeFuture { first: Some(self.inner.call(request)), spare, timer: None, second: None, error: None }
+        HedgeFuture { first: Some(self.inner.call(request)), extra }
     }
 }
 
-/// What a second read needs.
+/// What a second read needs, and the second read; in a box, so that the future stays small while it moves from layer to layer.
 #[derive(Debug)]
-struct Spare<S> {
+struct Extra<S: Service<Request>> {
     hedge: Arc<Hedge>,
-    service: S,
-    request: Request,
+    spare: Option<(S, Request)>,
+    timer: Timer,
+    delay_over: Instant,
+    second: Option<Pin<Box<Oneshot<S, Request>>>>,
+    error: Option<Error>,
+}
+
+impl<S> Extra<S>
+where
+    S: Service<Request, Response = Response, Error = Error>,
+{
+    /// What the first answer leads to: the answer of the whole, or the wait for the second.
+    fn first_answered(&mut self, answer: Result<Response>) -> Option<Result<Response>> {
+        match answer {
+            Err(error) if self.second.is_some() => {
+                self.error = Some(error);
+                None
+            }
+            answer => {
+                if answer.is_ok() && self.second.is_none() {
+                    self.hedge.budget.deposit();
+                }
+                self.second = None;
+                Some(answer)
+            }
+        }
+    }
+
+    /// Starts the second read if it is time and there is a token, and asks for its answer.
+    fn poll_second(&mut self, context: &mut Context<'_>) -> Poll<Result<Response>> {
+        if self.spare.is_some() {
+            ready!(self.timer.poll(self.delay_over, context));
+            if let Some((service, request)) = self.spare.take()
+                && self.hedge.budget.withdraw()
+            {
+                metrics::counter!(HEDGES).increment(1);
+                self.second = Some(Box::pin(Oneshot::new(service, request)));
+            }
+        }
+        let Some(second) = &mut self.second else { return Poll::Pending };
+        let answer = ready!(second.as_mut().poll(context));
+        self.second = None;
+        Poll::Ready(answer)
+    }
 }
 
 pin_project! {
@@ -106,76 +155,38 @@ pin_project! {
     pub struct HedgeFuture<S> where S: Service<Request> {
         #[pin]
         first: Option<S::Future>,
-        spare: Option<Spare<S>>,
-        #[pin]
-        timer: Option<Sleep>,
-        #[pin]
-        second: Option<Oneshot<S, Request>>,
-        error: Option<Error>,
-    }
-}
-
-impl<S> HedgeFuture<S>
-where
-    S: Service<Request, Response = Response, Error = Error> + Clone,
-{
-    /// Starts the second read if it is time and there is a token.
-    fn start_second(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut this = self.project();
-        let Some(spare) = this.spare.as_ref() else { return Poll::Pending };
-        if this.timer.is_none() {
-            this.timer.set(Some(sleep(spare.hedge.delay)));
-        }
-        if let Some(timer) = this.timer.as_mut().as_pin_mut() {
-            std::task::ready!(timer.poll(context));
-        }
-        let Some(spare) = this.spare.take() else { return Poll::Pending };
-        if !spare.hedge.budget.withdraw() {
-            return Poll::Pending;
-        }
-        metrics::counter!(HEDGES).increment(1);
-        this.second.set(Some(Oneshot::new(spare.service, spare.request)));
-        Poll::Ready(())
+        extra: Option<Box<Extra<S>>>,
     }
 }
 
 impl<S> Future for HedgeFuture<S>
 where
-    S: Service<Request, Response = Response, Error = Error> + Clone,
+    S: Service<Request, Response = Response, Error = Error>,
 {
     type Output = Result<Response>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        loop {
-            let mut this = self.as_mut().project();
-            let first = this.first.as_mut().as_pin_mut().map(|first| first.poll(context));
-            if let Some(Poll::Ready(answer)) = first {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let first = this.first.as_mut().as_pin_mut().map(|first| first.poll(context));
+        let Some(extra) = this.extra else {
+            return first.unwrap_or(Poll::Pending);
+        };
+        if let Some(Poll::Ready(answer)) = first {
+            this.first.set(None);
+            if let Some(answer) = extra.first_answered(answer) {
+                return Poll::Ready(answer);
+            }
+        }
+        let answer = ready!(extra.poll_second(context));
+        match answer {
+            Err(error) if this.first.is_some() => {
+                extra.error = Some(error);
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(extra.error.take().unwrap_or(error))),
+            Ok(response) => {
                 this.first.set(None);
-                match answer {
-                    Err(error) if this.second.is_some() => *this.error = Some(error),
-                    answer => {
-                        if let (Ok(_), Some(spare)) = (&answer, this.spare.as_ref()) {
-                            spare.hedge.budget.deposit();
-                        }
-                        this.second.set(None);
-                        return Poll::Ready(answer);
-                    }
-                }
-            }
-            let second = this.second.as_mut().as_pin_mut().map(|second| second.poll(context));
-            if let Some(Poll::Ready(answer)) = second {
-                this.second.set(None);
-                match answer {
-                    Err(error) if this.first.is_some() => *this.error = Some(error),
-                    Ok(response) => {
-                        this.first.set(None);
-                        return Poll::Ready(Ok(response));
-                    }
-                    Err(error) => return Poll::Ready(Err(this.error.take().unwrap_or(error))),
-                }
-            }
-            if self.as_mut().start_second(context).is_pending() {
-                return Poll::Pending;
+                Poll::Ready(Ok(response))
             }
         }
     }

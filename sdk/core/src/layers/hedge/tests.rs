@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
 use super::*;

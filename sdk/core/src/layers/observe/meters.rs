@@ -18,11 +18,18 @@ pub(super) struct Meters {
     sight: Sight,
     successes: [OnceLock<Histogram>; SLOTS],
     in_flight: OnceLock<Option<Gauge>>,
+    is_recorded: OnceLock<bool>,
 }
 
 impl Meters {
     pub(super) fn new(system: &'static str, sight: Sight) -> Self {
-        Self { system, sight, successes: Default::default(), in_flight: OnceLock::new() }
+        Self { system, sight, successes: Default::default(), in_flight: OnceLock::new(), is_recorded: OnceLock::new() }
+    }
+
+    /// Whether there is a recorder, as the first request finds it. The facade doesn't tell, but the recorder that stands in for
+    /// none has no state, and one that keeps or sends what it gets has.
+    fn is_recorded(&self) -> bool {
+        *self.is_recorded.get_or_init(|| metrics::with_recorder(|recorder| size_of_val(recorder) > 0))
     }
 
     fn times(&self, operation: &'static str, exception: &'static str) -> Histogram {
@@ -38,9 +45,9 @@ impl Meters {
         self.in_flight.get_or_init(gauge).as_ref()
     }
 
-    fn record(&self, slot: Option<usize>, operation: &'static str, error: Option<&Error>, seconds: f64) {
+    fn record(&self, slot: Option<u8>, operation: &'static str, error: Option<&Error>, seconds: f64) {
         let Some(error) = error else {
-            match slot.and_then(|slot| self.successes.get(slot)) {
+            match slot.and_then(|slot| self.successes.get(usize::from(slot))) {
                 Some(success) => success.get_or_init(|| self.times(operation, "none")).record(seconds),
                 None => self.times(operation, "none").record(seconds),
             }
@@ -61,7 +68,7 @@ impl std::fmt::Debug for Meters {
 }
 
 /// The place of an operation among those with a handle.
-fn slot(action: &Action) -> Option<usize> {
+fn slot(action: &Action) -> Option<u8> {
     match action {
         Action::Read { read: Read::Get { .. }, .. } => Some(0),
         Action::Read { read: Read::GetAll { .. }, .. } => Some(1),
@@ -80,17 +87,22 @@ fn slot(action: &Action) -> Option<usize> {
 #[derive(Debug)]
 pub(super) struct Meter {
     eye: Arc<Eye>,
-    slot: Option<usize>,
+    slot: Option<u8>,
     operation: &'static str,
     start: Instant,
 }
 
 impl Meter {
-    pub(super) fn start(eye: Arc<Eye>, request: &Request) -> Self {
+    /// Starts the time, if there is a recorder for it.
+    pub(super) fn start(eye: &Arc<Eye>, request: &Request) -> Option<Self> {
+        if !eye.meters.is_recorded() {
+            return None;
+        }
         if let Some(gauge) = eye.meters.in_flight() {
             gauge.increment(1.0);
         }
-        Self { eye, slot: slot(&request.action), operation: request.operation(), start: Instant::now() }
+        let (slot, operation) = (slot(&request.action), request.operation());
+        Some(Self { eye: Arc::clone(eye), slot, operation, start: Instant::now() })
     }
 
     pub(super) fn stop(self, error: Option<&Error>) {

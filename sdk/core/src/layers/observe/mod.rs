@@ -31,7 +31,7 @@ enum Sight {
 /// `db.collection.name`, `db.operation.batch.size`, `error.type`): what the application asked for at the level `INFO`, attempts
 /// as spans of kind `client` within it at `DEBUG`. Neither values nor keys are in them. Names of metrics: [`names`](super::names).
 /// **Defaults**: on, in both places; whoever installs no `tracing` subscriber and no `metrics` recorder gets neither.
-/// **Cost**: off, none; without recorder and subscriber two looks at the clock. **Place**: outermost, for what the application
+/// **Cost**: off, or without recorder and subscriber, next to none; with a recorder two looks at the clock and what it does. **Place**: outermost, for what the application
 /// sees; and on top of the backend, for what the servers see.
 #[derive(Debug, Clone)]
 pub struct ObserveLayer {
@@ -93,12 +93,17 @@ where
         self.inner.poll_ready(context)
     }
 
+    #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let Some(eye) = &self.eye else { return ObserveFuture { inner: self.inner.call(request), seen: None } };
+        let Some(eye) = &self.eye else {
+            return ObserveFuture { inner: self.inner.call(request), span: None, meter: None };
+        };
         let span = spans::open(eye.sight, eye.system, &request);
-        let meter = Meter::start(Arc::clone(eye), &request);
+        let meter = Meter::start(eye, &request);
         let inner = span.in_scope(|| self.inner.call(request));
-        ObserveFuture { inner, seen: Some((span, meter)) }
+        // In a box, and only if someone looks: the future stays small while it moves from layer to layer.
+        let span = (!span.is_disabled()).then(|| Box::new(span));
+        ObserveFuture { inner, span, meter }
     }
 }
 
@@ -108,7 +113,8 @@ pin_project! {
     pub struct ObserveFuture<F> {
         #[pin]
         inner: F,
-        seen: Option<(Span, Meter)>,
+        span: Option<Box<Span>>,
+        meter: Option<Meter>,
     }
 }
 
@@ -117,17 +123,18 @@ impl<F: Future<Output = Result<Response>>> Future for ObserveFuture<F> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let answer = match this.seen {
-            Some((span, _)) => {
-                let _entered = span.enter();
-                ready!(this.inner.poll(context))
-            }
-            None => return this.inner.poll(context),
+        let answer = match this.span {
+            Some(span) => ready!(span.in_scope(|| this.inner.poll(context))),
+            None => ready!(this.inner.poll(context)),
         };
-        if let Some((span, meter)) = this.seen.take() {
+        if this.span.is_some() || this.meter.is_some() {
             let error = first_error(&answer);
-            spans::close(&span, &answer, error);
-            meter.stop(error);
+            if let Some(span) = this.span.take() {
+                spans::close(&span, &answer, error);
+            }
+            if let Some(meter) = this.meter.take() {
+                meter.stop(error);
+            }
         }
         Poll::Ready(answer)
     }

@@ -52,9 +52,6 @@ pub(super) fn open(sight: Sight, system: &'static str, request: &Request) -> Spa
 
 /// Notes how it ended.
 pub(super) fn close(span: &Span, answer: &Result<Response>, error: Option<&Error>) {
-    if span.is_disabled() {
-        return;
-    }
     if let Some(error) = error {
         span.record("error.type", error.kind().name());
         span.record("otel.status_code", "ERROR");

@@ -74,12 +74,15 @@ where
         if self.limiter.is_some() { Poll::Ready(Ok(())) } else { self.inner.poll_ready(context) }
     }
 
+    #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
         let Some(limiter) = &self.limiter else {
             return RateLimitFuture::Unlimited { inner: self.inner.call(request) };
         };
         let gate = Gate::Shut { limiter: Arc::clone(limiter), rows: request.rows(), options: request.options };
-        RateLimitFuture::Limited { gate, inner: Oneshot::new(self.inner.clone(), request) }
+        RateLimitFuture::Limited {
+            limited: Box::pin(Limited { gate, inner: Oneshot::new(self.inner.clone(), request) }),
+        }
     }
 }
 
@@ -109,13 +112,22 @@ impl Gate {
 }
 
 pin_project! {
+    struct Limited<S> where S: Service<Request> {
+        gate: Gate,
+        #[pin]
+        inner: Oneshot<S, Request>,
+    }
+}
+
+pin_project! {
     /// The wait for the rate, and the answer of the service below.
     #[project = FutureProj]
     pub enum RateLimitFuture<S> where S: Service<Request> {
         #[doc(hidden)]
         Unlimited { #[pin] inner: S::Future },
+        // In a box, so that the future is no larger for those without a limit.
         #[doc(hidden)]
-        Limited { gate: Gate, #[pin] inner: Oneshot<S, Request> },
+        Limited { limited: Pin<Box<Limited<S>>> },
     }
 }
 
@@ -128,9 +140,10 @@ where
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project() {
             FutureProj::Unlimited { inner } => inner.poll(context),
-            FutureProj::Limited { gate, inner } => {
-                ready!(gate.poll(context))?;
-                inner.poll(context)
+            FutureProj::Limited { limited } => {
+                let limited = limited.as_mut().project();
+                ready!(limited.gate.poll(context))?;
+                limited.inner.poll(context)
             }
         }
     }

@@ -74,17 +74,20 @@ where
         self.inner.poll_ready(context)
     }
 
+    #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let again = self.policy.as_ref().map(|policy| Again {
-            plan: Plan::new(Arc::clone(policy), request.clone()),
-            // Not the one that is ready: that one is called now, and this one is asked before it is called.
-            service: self.inner.clone(),
+        let again = self.policy.as_ref().map(|policy| {
+            Box::new(Again {
+                plan: Plan::new(Arc::clone(policy), request.clone()),
+                // Not the one that is ready: that one is called now, and this one is asked before it is called.
+                service: self.inner.clone(),
+            })
         });
         RetryFuture { state: State::Sending { attempt: self.inner.call(request) }, again }
     }
 }
 
-/// What another attempt needs.
+/// What another attempt needs; in a box, so that the future stays small while it moves from layer to layer.
 #[derive(Debug)]
 struct Again<S> {
     plan: Plan,
@@ -97,7 +100,7 @@ pin_project! {
     pub struct RetryFuture<S> where S: Service<Request> {
         #[pin]
         state: State<S::Future>,
-        again: Option<Again<S>>,
+        again: Option<Box<Again<S>>>,
     }
 }
 
@@ -157,11 +160,12 @@ where
 }
 
 /// An attempt or a pause that is still under way when the time is over: what came before it is told, if there was something.
-fn cut_off<S>(again: &mut Option<Again<S>>, is_sent: bool) -> Poll<Result<Response>> {
-    match again.as_mut().and_then(|again| again.plan.cut_off(is_sent)) {
-        Some(answer) => Poll::Ready(answer),
-        None => Poll::Pending,
+fn cut_off<S>(again: &mut Option<Box<Again<S>>>, is_sent: bool) -> Poll<Result<Response>> {
+    let Some(again) = again else { return Poll::Pending };
+    if is_sent {
+        again.plan.pending();
     }
+    again.plan.cut_off(is_sent).map_or(Poll::Pending, Poll::Ready)
 }
 
 #[cfg(test)]

@@ -21,7 +21,8 @@ pub(super) struct Plan {
     request: Request,
     idempotent: bool,
     sent: u32,
-    begun: Instant,
+    /// When the attempt under way was found not to be answered at once, which is when it was sent, give or take a poll.
+    begun: Option<Instant>,
     /// The last error of the whole request.
     last: Option<Error>,
     /// What became of each row, once rows have answers of their own.
@@ -47,13 +48,13 @@ impl Plan {
     /// The plan of a request that is being sent.
     pub(super) fn new(policy: Arc<RetryPolicy>, request: Request) -> Self {
         let idempotent = request.is_idempotent();
-        Self { policy, request, idempotent, sent: 1, begun: Instant::now(), last: None, rows: None }
+        Self { policy, request, idempotent, sent: 1, begun: None, last: None, rows: None }
     }
 
     /// The next attempt.
     pub(super) fn send(&mut self) -> Request {
         self.sent += 1;
-        self.begun = Instant::now();
+        self.begun = None;
         self.request.clone()
     }
 
@@ -79,7 +80,7 @@ impl Plan {
         if pause.is_none() && self.last.is_none() {
             return Next::Done(Err(error));
         }
-        let error = recorded(error, self.sent, self.begun.elapsed());
+        let error = recorded(error, self.sent, self.elapsed());
         let error = match self.last.take() {
             Some(earlier) => joined(&earlier, error),
             None => error,
@@ -99,7 +100,7 @@ impl Plan {
         let answers = places::outcomes(answer, rows.pending.len());
         let retryable = answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| is_allowed(error, true));
         let pause = retryable.and_then(|error| self.pause(error));
-        let again = rows.note(answers, pause.is_some(), self.sent, self.begun.elapsed());
+        let again = rows.note(answers, pause.is_some(), self.sent, self.elapsed());
         let Some(until) = pause else {
             if rows.outcomes.iter().all(Result::is_ok) {
                 self.policy.bucket().deposit();
@@ -119,7 +120,7 @@ impl Plan {
         if (self.last.is_none() && self.rows.is_none()) || !self.request.options.is_over() {
             return None;
         }
-        let elapsed = self.begun.elapsed();
+        let elapsed = self.elapsed();
         let late = Error::new(ErrorKind::Timeout(TimeoutPhase::Deadline), "no answer before the deadline");
         let late = if is_sent { late } else { late.with_outcome(Outcome::NotApplied) };
         if let Some(mut rows) = self.rows.take() {
@@ -129,6 +130,15 @@ impl Plan {
         }
         let earlier = self.last.take()?;
         Some(Err(joined(&earlier, recorded(late, self.sent, elapsed))))
+    }
+
+    /// Notes that the attempt is under way.
+    pub(super) fn pending(&mut self) {
+        self.begun.get_or_insert_with(Instant::now);
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.begun.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
 
     /// When the next attempt may start, if there may be one.
