@@ -15,6 +15,8 @@ pub(crate) struct Settings {
     deadline: Option<Duration>,
     batch_rows: Option<NonZeroUsize>,
     batch_concurrency: Option<NonZeroUsize>,
+    concurrency: Option<Limit>,
+    retry: Option<bool>,
     tuned: Option<Tuned>,
 }
 
@@ -41,6 +43,9 @@ impl Settings {
             "deadline" => self.deadline = Some(duration(name, value)?),
             "batch_rows" => self.batch_rows = Some(count(name, value)?),
             "batch_concurrency" => self.batch_concurrency = Some(count(name, value)?),
+            "concurrency" if value == "off" => self.concurrency = Some(Limit::Off),
+            "concurrency" => self.concurrency = Some(Limit::Requests(count(name, value)?)),
+            "retry" => self.retry = Some(switch(name, value)?),
             "tuned" => self.tuned = Some(Tuned::load(value)?),
             _ => return Ok(false),
         }
@@ -70,7 +75,27 @@ impl Settings {
         if let Some(requests) = self.batch_concurrency.or_else(|| tuned.and_then(|tuned| clamp(tuned.threads))) {
             builder = builder.batch_concurrency(requests);
         }
-        builder
+        builder = match self.concurrency {
+            Some(Limit::Off) => builder.without_concurrency(),
+            Some(Limit::Requests(requests)) => builder.concurrency(requests),
+            None => builder,
+        };
+        if self.retry == Some(false) { builder.without_retry() } else { builder }
+    }
+}
+
+/// How many requests may be under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Limit {
+    Off,
+    Requests(NonZeroUsize),
+}
+
+fn switch(name: &str, value: &str) -> Result<bool> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(Error::invalid(format!("{name}={value}: say on or off"))),
     }
 }
 
@@ -99,6 +124,8 @@ mod tests {
         assert_eq!(settings.deadline, Some(Duration::from_secs(5)));
         assert_eq!(settings.batch_rows, NonZeroUsize::new(10));
         assert_eq!(Settings::split("embedded:/tmp/x?deadline=1s").unwrap().1, "embedded:/tmp/x");
+        let (settings, rest) = Settings::split("memory:?concurrency=off&retry=off").unwrap();
+        assert_eq!((settings.concurrency, settings.retry, &*rest), (Some(Limit::Off), Some(false), "memory:"));
         assert_eq!(Settings::split("memory:").unwrap().1, "memory:");
     }
 
@@ -108,6 +135,8 @@ mod tests {
             ("memory:?deadline=soon", "deadline=soon"),
             ("memory:?deadline=0s", "above 0"),
             ("memory:?batch_rows=0", "batch_rows=0"),
+            ("memory:?concurrency=none", "concurrency=none"),
+            ("memory:?retry=3", "say on or off"),
             ("memory:?tuned=/no/such/file", "/no/such/file"),
         ] {
             let message = Settings::split(uri).unwrap_err().to_string();

@@ -560,7 +560,12 @@ async fn writes_wait_for_tables_to_be_written_out_and_go_on() {
         let (client, engine) = client(&config).unwrap();
         let rows = table(&client, pairs()).await;
         rows.put_all((0..500).map(large)).await.unwrap().into_result().unwrap();
-        assert!(rows_of_first_table(&engine).table_count() > 0, "nothing was written out");
+        let written_out = async {
+            while rows_of_first_table(&engine).table_count() == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), written_out).await.expect("nothing was written out");
         for id in [0, 250, 499] {
             assert_eq!(rows.get::<Row>(id).await.unwrap(), Some(large(id)), "{mode:?}");
         }

@@ -74,16 +74,25 @@ impl TargetUri {
     }
 
     /// The URI to connect with, for a pool of this size.
+    ///
+    /// The client sends everything once and queues nothing, unless the URI says otherwise: its own limits would bend the
+    /// curve, and its retries would hide the errors that end the range.
     pub(crate) fn with_pool(&self, pool: u32) -> String {
-        if self.is_in_process() {
-            return self.text.clone();
-        }
         let (before, parameters) = self.split();
-        let mut others: Vec<&str> =
-            parameters.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("pool=")).collect();
-        let pool = format!("pool={pool}");
-        others.push(&pool);
-        format!("{before}?{}", others.join("&"))
+        let mut settings: Vec<String> = parameters
+            .split('&')
+            .filter(|pair| !pair.is_empty() && (self.is_in_process() || !pair.starts_with("pool=")))
+            .map(str::to_owned)
+            .collect();
+        for name in ["retry", "concurrency"] {
+            if !settings.iter().any(|pair| pair.split('=').next() == Some(name)) {
+                settings.push(format!("{name}=off"));
+            }
+        }
+        if !self.is_in_process() {
+            settings.push(format!("pool={pool}"));
+        }
+        format!("{before}?{}", settings.join("&"))
     }
 
     /// A text in which the URI's secrets are hidden, as they stand there and as they are meant.
@@ -164,9 +173,9 @@ mod tests {
 
     #[test]
     fn the_pool_of_a_point_replaces_that_of_the_uri() {
-        assert_eq!(uri("cql://h/ks?pool=3&x=1").with_pool(2), "cql://h/ks?x=1&pool=2");
-        assert_eq!(uri("cql://h/ks").with_pool(2), "cql://h/ks?pool=2");
-        assert_eq!(uri("embedded:").with_pool(2), "embedded:");
+        assert_eq!(uri("cql://h/ks?pool=3&x=1").with_pool(2), "cql://h/ks?x=1&retry=off&concurrency=off&pool=2");
+        assert_eq!(uri("cql://h/ks?retry=on&concurrency=9").with_pool(2), "cql://h/ks?retry=on&concurrency=9&pool=2");
+        assert_eq!(uri("embedded:").with_pool(2), "embedded:?retry=off&concurrency=off");
         assert!(uri("cql://h/ks?pool=3").pool().unwrap().unwrap().is_fixed());
         assert!(uri("cql://h/ks?pool=x").pool().unwrap().is_err());
     }
