@@ -55,8 +55,8 @@ impl HBaseBackend {
     /// Looks whether a gateway answers.
     ///
     /// # Errors
-    /// [`Unavailable`](ErrorKind::Unavailable) where none can be reached; what the gateway answers where it is of another kind
-    /// than the configuration says; [`InvalidArgument`](ErrorKind::InvalidArgument) for a configuration that can't be.
+    /// [`Unavailable`](peristyle_core::ErrorKind::Unavailable) where none can be reached; what the gateway answers where it is of another kind
+    /// than the configuration says; [`InvalidArgument`](peristyle_core::ErrorKind::InvalidArgument) for a configuration that can't be.
     pub async fn connect(config: HBaseConfig) -> Result<Self> {
         config.validate()?;
         let mut limits = Limits::default();
