@@ -56,7 +56,7 @@ pub struct EmbeddedConfig {
     /// The cache for blocks read from disk, in bytes. Default: 64 MiB.
     pub cache_bytes: u64,
     /// How much a table holds in memory before it is written out, in bytes; at least 1 MiB. A write that is synced waits for
-    /// other data on its way to the disk, so more makes longer pauses. Default: 16 MiB.
+    /// other data on its way to the disk, so more makes longer pauses. Default: 8 MiB.
     pub write_buffer_bytes: u64,
     /// How much the journals take on disk before old data is written out, in bytes; at least 64 MiB, the size of one
     /// journal. Default: 512 MiB.
@@ -74,7 +74,7 @@ impl Default for EmbeddedConfig {
             path: None,
             durability: Durability::default(),
             cache_bytes: 64 * MIB,
-            write_buffer_bytes: 16 * MIB,
+            write_buffer_bytes: 8 * MIB,
             journal_bytes: 512 * MIB,
             tombstone_grace: Duration::from_secs(3600),
             clock: Clock::system(),
