@@ -15,6 +15,7 @@ pub mod model;
 pub mod record;
 pub mod request;
 pub mod response;
+pub mod setting;
 pub mod table;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;

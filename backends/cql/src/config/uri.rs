@@ -1,10 +1,8 @@
 //! A configuration in one line.
 
 use std::fmt;
-use std::str::FromStr;
-use std::time::Duration;
 
-use percent_encoding::percent_decode_str;
+use peristyle_core::setting::{choice, decode, duration, number};
 use peristyle_core::{Error, Result};
 use serde::{Deserialize, Deserializer};
 
@@ -105,27 +103,6 @@ const VERIFICATIONS: [(&str, TlsVerify); 5] = [
     ("true", TlsVerify::Full),
     ("false", TlsVerify::Nothing),
 ];
-
-fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T> {
-    choices.iter().find(|(word, _)| *word == value).map(|(_, choice)| *choice).ok_or_else(|| {
-        let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
-        Error::invalid(format!("{name}={value}: use one of {}", words.join(", ")))
-    })
-}
-
-fn number<T: FromStr>(name: &str, value: &str, expected: &str) -> Result<T> {
-    value.parse().map_err(|_| Error::invalid(format!("{name}={value}: give {expected}")))
-}
-
-fn duration(name: &str, value: &str) -> Result<Duration> {
-    humantime::parse_duration(value)
-        .map_err(|_| Error::invalid(format!("{name}={value}: give a duration such as 5s or 500ms")))
-}
-
-fn decode(name: &str, text: &str) -> Result<String> {
-    let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map(Into::into).map_err(|_| Error::invalid(format!("{name} in the URI is not UTF-8 when decoded")))
-}
 
 fn scheme(uri: &str) -> &str {
     uri.split("//").next().unwrap_or_default()

@@ -1,9 +1,6 @@
 //! A configuration in one line.
 
-use std::str::FromStr;
-use std::time::Duration;
-
-use percent_encoding::percent_decode_str;
+use peristyle_core::setting::{choice, decode, duration, number};
 use peristyle_core::{Error, Result};
 
 use super::{Api, DEFAULT_PORT, HBaseConfig, Protocol, Transport};
@@ -70,27 +67,6 @@ fn set(mut config: HBaseConfig, name: &str, value: &str) -> Result<HBaseConfig> 
         }
     }
     Ok(config)
-}
-
-fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T> {
-    choices.iter().find(|(word, _)| *word == value).map(|(_, choice)| *choice).ok_or_else(|| {
-        let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
-        Error::invalid(format!("{name}={value}: use one of {}", words.join(", ")))
-    })
-}
-
-fn number<T: FromStr>(name: &str, value: &str, expected: &str) -> Result<T> {
-    value.parse().map_err(|_| Error::invalid(format!("{name}={value}: give {expected}")))
-}
-
-fn duration(name: &str, value: &str) -> Result<Duration> {
-    humantime::parse_duration(value)
-        .map_err(|_| Error::invalid(format!("{name}={value}: give a duration such as 5s or 500ms")))
-}
-
-fn decode(name: &str, text: &str) -> Result<String> {
-    let decoded = percent_decode_str(text).decode_utf8();
-    decoded.map(Into::into).map_err(|_| Error::invalid(format!("{name} in the URI is not UTF-8 when decoded")))
 }
 
 /// Hosts with commas; refuses ports that are none, the rest is for name resolution to judge.
