@@ -104,6 +104,11 @@ impl Span {
         self.hi
     }
 
+    /// The value in it that is nearest to this.
+    pub(crate) fn clamp(self, value: u32) -> u32 {
+        value.clamp(self.lo, self.hi)
+    }
+
     /// Whether there is nothing to choose.
     pub(crate) fn is_fixed(self) -> bool {
         self.lo == self.hi

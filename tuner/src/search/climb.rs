@@ -11,12 +11,18 @@ use crate::space::{Axis, Point, Space};
 
 /// Baseline windows before anything else: they are compared with the sentinel's at the end.
 pub(super) const BASELINES: usize = 2;
-/// Warm-up windows at the most.
-const WARM_UPS: u32 = 8;
+/// A round of warm-up that is faster by less than this than the best before it gained nothing.
+const WARMING: f64 = 1.05;
+/// Rounds of warm-up in a row that gain nothing before it is over.
+const WARM_ROUNDS: u32 = 2;
+/// The share of the budget for the warm-up at the most.
+const WARM_UP_SHARE: u32 = 4;
 /// How often threads and rows per request are searched in turns.
 const TURNS: u32 = 3;
 /// Threads of the warm-up, where the range allows it: enough to wake every part of a server.
 const WARM_UP_THREADS: u32 = 32;
+/// Rows per request in every other window of the warm-up: servers have other code for several rows than for one.
+const WARM_UP_BATCH: u32 = 16;
 
 /// Bracket, refine, compare, confirm. Pure and deterministic for a seed.
 #[derive(Debug, Clone)]
@@ -48,18 +54,22 @@ impl Climb {
         Finals { space: &self.space, seed: self.seed, complete, budget: self.time.budget }.decide(run)
     }
 
-    /// Windows that count for nothing, until one is no faster than the one before: a server that has just started, or an
-    /// engine with empty caches, gets faster for a while.
+    /// Windows that count for nothing, until some in a row are no faster than the best before them: a server that has just
+    /// started, or an engine with empty caches, gets faster for a while; one on a JVM for half a minute.
     fn warm_up(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
-        let threads = WARM_UP_THREADS.clamp(self.space.threads.lo(), self.space.threads.hi());
-        let point = Point { threads, ..self.space.lowest() };
-        let mut last = run.measure(point, Purpose::WarmUp)?.rate;
-        for _ in 1..WARM_UPS {
-            let rate = run.measure(point, Purpose::WarmUp)?.rate;
-            if rate <= 1.05 * last {
-                return Ok(());
+        let lowest = self.space.lowest();
+        let threads = lowest.with(Axis::Threads, self.space.threads.clamp(WARM_UP_THREADS));
+        let mut points = vec![(threads, 0.0), (threads.with(Axis::Batch, self.space.batch.clamp(WARM_UP_BATCH)), 0.0)];
+        points.dedup_by_key(|(point, _)| *point);
+        let mut steady = 0;
+        while steady < WARM_ROUNDS && run.spent() < self.time.budget / WARM_UP_SHARE {
+            let mut gained = false;
+            for (point, best) in &mut points {
+                let rate = run.measure(*point, Purpose::WarmUp)?.rate;
+                gained |= rate > WARMING * *best;
+                *best = rate.max(*best);
             }
-            last = rate;
+            steady = if gained { 0 } else { steady + 1 };
         }
         Ok(())
     }
@@ -190,7 +200,7 @@ pub(super) fn cheaper(run: &Replay<'_>, knee: Point) -> Vec<Alternative> {
 fn window_for(space: &Space, budget: Duration) -> Duration {
     let rungs = |axis: Axis| if space.on(axis).is_fixed() { 0 } else { space.on(axis).ladder().len() + 2 };
     let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2 + rungs(Axis::Batch) / 2;
-    let windows = u32::try_from(exploring + 40).unwrap_or(u32::MAX);
+    let windows = u32::try_from(exploring + 46).unwrap_or(u32::MAX);
     // A third on top of each window for its warm-up, connecting, and waiting for the last answers.
     (budget * 3 / 4 / windows).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }

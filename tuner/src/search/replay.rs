@@ -156,15 +156,19 @@ impl<'h> Replay<'h> {
         Some(Ceiling { point: *point, cause, errors: tally.errors })
     }
 
+    /// From the start of the command to the end of the last window.
+    pub(crate) fn spent(&self) -> Duration {
+        let done = self.next.checked_sub(1).and_then(|last| self.history.get(last));
+        done.map_or(Duration::ZERO, |trial| trial.spent)
+    }
+
     fn has_time_for(&self, purpose: Purpose) -> bool {
         let keep = match purpose {
             Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm => 0,
             Purpose::Explore => RESERVE,
             Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => 2 * CONFIRMATIONS,
         };
-        let done = self.next.checked_sub(1).and_then(|last| self.history.get(last));
-        let spent = done.map_or(Duration::ZERO, |trial| trial.spent);
-        spent + self.cost() * (keep + 1) <= self.time.budget
+        self.spent() + self.cost() * (keep + 1) <= self.time.budget
     }
 
     /// What a window costs with all that belongs to it: by experience, or by a guess before there is any.
