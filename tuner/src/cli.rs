@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::objective::Objective;
 use crate::space::Span;
 
 /// Finds how hard a wide-column database may be driven: the throughput knee without errors.
@@ -41,6 +42,9 @@ fewest threads first, then io threads, pool, batch. Figures come from a fresh ru
     Sweep(Settings),
     /// Writes the rows that reading workloads read
     Load(LoadSettings),
+    /// Shows what a simulated server would answer
+    #[command(subcommand)]
+    Sim(SimCommand),
     /// Lists the built-in workloads, or prints one as TOML to copy and change
     Workloads {
         /// The workload to print
@@ -53,10 +57,61 @@ fewest threads first, then io threads, pool, batch. Figures come from a fresh ru
     },
 }
 
+/// Simulated servers, whose truth is known.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimCommand {
+    /// Prints every point with its true throughput, as CSV; the best and the cheapest within 2 % on standard error
+    #[command(after_help = "Examples:
+  tuner sim grid --target 'sim://usl?lambda=1000&sigma=0.05&kappa=0.0005'
+  tuner sim grid --target 'sim://usl?streams=8&nodes=3' --threads 1..200 --pool 1..4
+
+The parameters of sim://usl, all optional: lambda, sigma, kappa (the law), cv (noise of a window), seed, streams (requests that a
+connection carries) and nodes, io_cost (µs of an io thread per request), errors_above, error_rate, error_class, batch_fixed and
+batch_per_row (cost of a request and of a row), batch_fail_bytes, row_bytes, drift (share of capacity lost) and drift_at (s),
+freeze_at and freeze_for (s), warmup (s), collapse_above, client_cpu (µs per request), bimodal, dip_at, rate_limit, zero_ops.
+sim://table?file=points.csv takes the curve from columns n and x instead, or from the points.csv of a run.")]
+    Grid(GridSettings),
+    /// Judges the search on servers whose answer is known, beside the searches of other tools
+    #[command(
+        after_help = "A row for each server and noise: loss (95th percentile over the seeds) against the best possible, bias of the
+reported figure, share of confidence intervals that hold the truth, share of knees within 5 % of the best, share of right
+verdicts, most windows, all but the last in percent; then what other tools' searches lose: doubling, golden section,
+cassandra-stress's auto mode and NoSQLBench's findmax. Ends with 1 where a bar is missed."
+    )]
+    Judge {
+        /// Searches for each server and noise
+        #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+        seeds: u64,
+        /// Only the servers whose name contains this
+        #[arg(long, value_name = "NAME", default_value = "")]
+        only: String,
+    },
+}
+
+/// The settings of a grid.
+#[derive(Debug, Args)]
+pub(crate) struct GridSettings {
+    /// The simulated server
+    #[arg(long, value_name = "URI", default_value = "sim://usl")]
+    pub(crate) target: String,
+    /// Requests in flight
+    #[arg(long, value_name = "A..B", default_value = "1..64")]
+    pub(crate) threads: Span,
+    /// Worker threads of the client
+    #[arg(long, value_name = "A..B", default_value = "1..4")]
+    pub(crate) io_threads: Span,
+    /// Connections per node
+    #[arg(long, value_name = "A..B", default_value = "1..4")]
+    pub(crate) pool: Span,
+    /// Rows per request
+    #[arg(long, value_name = "A..B", default_value = "1..64")]
+    pub(crate) batch: Span,
+}
+
 /// Where and what.
 #[derive(Debug, Args)]
 pub(crate) struct Subject {
-    /// `embedded:[/folder]`, `memory:` or `cql://host:9042/keyspace`
+    /// `embedded:[/folder]`, `memory:`, `cql://host:9042/keyspace`, `hbase://gateway:9090/namespace` or `sim://usl`
     #[arg(long, value_name = "URI", default_value = "embedded:")]
     pub(crate) target: String,
     /// A built-in workload or a TOML file; see `tuner workloads`
@@ -90,6 +145,9 @@ pub(crate) struct Settings {
     /// The most time that it may take, set-up included [default: 2m; in a run 20s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) budget: Option<Duration>,
+    /// A limit for latency that every point must meet, such as get:p99<10ms; may be given several times
+    #[arg(long, value_name = "OPERATION:pNN<TIME")]
+    pub(crate) objective: Vec<Objective>,
     /// The folder for the results [default: runs/<date>-<workload>]
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

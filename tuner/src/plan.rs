@@ -7,8 +7,10 @@ use std::time::Duration;
 use crate::cli::{LoadSettings, Settings, Subject};
 use crate::failure::{Failure, Result};
 use crate::machine::cores;
+use crate::objective::Objective;
 use crate::space::{Axis, Point, Space, Span};
 use crate::target::TargetUri;
+use crate::target::sim::{CORES, Server};
 use crate::workload::Workload;
 
 /// The most of each: above it a client only hurts itself.
@@ -21,8 +23,12 @@ const LEAST_BUDGET: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) target: TargetUri,
+    /// The simulated server, where the target is one.
+    pub(crate) simulated: Option<Server>,
     pub(crate) workload: Arc<Workload>,
     pub(crate) space: Space,
+    /// What every point must meet besides working without an error.
+    pub(crate) objectives: Vec<Objective>,
     pub(crate) budget: Duration,
     pub(crate) seed: u64,
     pub(crate) create: bool,
@@ -83,6 +89,8 @@ impl Plan {
 
     fn new(settings: Settings, defaults: &Defaults) -> Result<Self> {
         let (target, workload) = subject(&settings.subject)?;
+        let simulated = simulated(&target, settings.subject.seed)?;
+        objectives(&settings.objective, &workload)?;
         let mut notes = Vec::new();
         let of_uri = target.pool().transpose()?;
         let mut space = Space {
@@ -103,6 +111,9 @@ impl Plan {
             space.batch = Span::fixed(1);
             notes.push(format!("batch means nothing to the queries of {}: it stays 1", workload.name));
         }
+        if let Some(server) = &simulated {
+            space = Space { cores: CORES, ..server.narrow(space) };
+        }
         let budget = settings.budget.unwrap_or(defaults.budget);
         if budget < LEAST_BUDGET {
             let given = humantime::format_duration(budget);
@@ -110,7 +121,9 @@ impl Plan {
         }
         let out = settings.out.unwrap_or_else(|| default_folder(&workload.name));
         let (seed, create) = (settings.subject.seed, settings.subject.create);
-        Ok(Self { target, workload, space, budget, seed, create, out, json: settings.json, notes })
+        let objectives = settings.objective;
+        let json = settings.json;
+        Ok(Self { target, simulated, workload, space, objectives, budget, seed, create, out, json, notes })
     }
 }
 
@@ -118,6 +131,11 @@ impl LoadPlan {
     /// The plan of a load.
     pub(crate) fn new(settings: &LoadSettings) -> Result<Self> {
         let (target, workload) = subject(&settings.subject)?;
+        if target.simulated().is_some() {
+            return Err(Failure::input(format!(
+                "--target {target} is simulated and holds no rows; there is nothing to load"
+            )));
+        }
         if target.is_temporary() {
             return Err(Failure::input(format!(
                 "--target {target} is gone when the load ends; give a folder, as in embedded:/folder, or a server"
@@ -143,6 +161,24 @@ fn subject(subject: &Subject) -> Result<(TargetUri, Arc<Workload>)> {
     let target = TargetUri::parse(&subject.target)?;
     let workload = Workload::find(&subject.workload, subject.seed)?;
     Ok((target, Arc::new(workload)))
+}
+
+/// The simulated server of a URI, if it is one.
+fn simulated(target: &TargetUri, seed: u64) -> Result<Option<Server>> {
+    target.simulated().map(|uri| Server::parse(uri, seed)).transpose()
+}
+
+/// Refuses objectives for operations that the workload doesn't have: they would be met by nothing at all.
+fn objectives(objectives: &[Objective], workload: &Workload) -> Result<()> {
+    let has = |name| workload.operations.iter().any(|operation| operation.kind.name() == name);
+    match objectives.iter().find(|objective| !objective.operation().is_none_or(has)) {
+        Some(objective) => Err(Failure::input(format!(
+            "--objective {objective}: {} has no such operation; it has {}",
+            workload.name,
+            workload.operations.iter().map(|operation| operation.kind.name()).collect::<Vec<_>>().join(", ")
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn check(space: &Space) -> Result<()> {

@@ -10,6 +10,7 @@ use crate::load::Live;
 use crate::plan::Plan;
 use crate::report::{self, Journal, OutFolder, Outcome, ResultFile, Window};
 use crate::search::{End, Probe, Purpose, Search, Step, Trial, Verdict};
+use crate::target::sim::SimTarget;
 use crate::target::{LiveTarget, Target};
 
 /// What a window needs at the least to be worth its start.
@@ -17,21 +18,17 @@ const LEAST: Duration = Duration::from_millis(600);
 
 /// Runs a search over a plan and writes what it found.
 pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
-    let begun = Instant::now();
     let interrupt = Interrupt::listen()?;
     let console = Console::new(plan.json);
     let (mut out, mut journal) = OutFolder::claim(&plan.out)?;
-    let deadline = begun + plan.budget;
-    let mut target = LiveTarget::open(&plan.target, &plan.workload, plan.space.lowest(), &interrupt, deadline)?;
-    target.prepare(plan.create)?;
-    rows_to_read(plan, &target, &interrupt, deadline)?;
+    let mut target = open(plan, &interrupt)?;
     for line in report::opening(plan) {
         console.line(&line);
     }
     console.line(&report::header());
     out.keep();
-    let mut watch = Watch { plan, console: &console, interrupt: &interrupt, begun, journal: &mut journal };
-    let outcome = watch.drive(search, &mut target)?;
+    let mut watch = Watch { plan, console: &console, interrupt: &interrupt, journal: &mut journal };
+    let outcome = watch.drive(search, &mut *target)?;
     console.clear();
     let result = write(plan, &outcome, &out)?;
     show(&console, &result, &out);
@@ -39,6 +36,18 @@ pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
         Console::result(&serde_json::to_string(&result).map_err(|error| Failure::input(error.to_string()))?);
     }
     Ok(result.verdict.exit())
+}
+
+/// The target of a plan, ready to be measured.
+fn open(plan: &Plan, interrupt: &Interrupt) -> Result<Box<dyn Target>> {
+    if let Some(server) = &plan.simulated {
+        return Ok(Box::new(SimTarget::new(server.clone(), &plan.workload, Duration::ZERO, 0)));
+    }
+    let deadline = Instant::now() + plan.budget;
+    let target = LiveTarget::open(&plan.target, &plan.workload, plan.space.lowest(), interrupt, deadline)?;
+    target.prepare(plan.create)?;
+    rows_to_read(plan, &target, interrupt, deadline)?;
+    Ok(Box::new(target))
 }
 
 /// A workload that reads needs rows. Where they can't have been written before, they are written now.
@@ -86,7 +95,6 @@ struct Watch<'w> {
     plan: &'w Plan,
     console: &'w Console,
     interrupt: &'w Interrupt,
-    begun: Instant,
     journal: &'w mut Journal,
 }
 
@@ -99,7 +107,7 @@ impl Watch<'_> {
                 Step::Done(answer) => break *answer,
                 Step::Measure(probe) => probe,
             };
-            let left = self.plan.budget.saturating_sub(self.begun.elapsed());
+            let left = self.plan.budget.saturating_sub(target.spent());
             if let Some(end) = self.end(left) {
                 break search.conclude(&history, end);
             }
@@ -117,7 +125,7 @@ impl Watch<'_> {
         if windows.is_empty() && answer.verdict == Verdict::Interrupted {
             return Err(Failure::interrupted());
         }
-        Ok(Outcome { answer, windows, spent: self.begun.elapsed() })
+        Ok(Outcome { answer, windows, spent: target.spent() })
     }
 
     fn end(&self, left: Duration) -> Option<End> {
@@ -129,22 +137,16 @@ impl Watch<'_> {
     }
 
     fn window(&self, target: &mut dyn Target, probe: Probe, limit: Duration) -> Window {
-        let watch = |live: Live| self.console.status(self.status(&probe, live));
+        let begun = Instant::now();
+        let before = target.spent();
+        let watch = |live: Live| self.console.status(self.status(&probe, live, before + begun.elapsed()));
         let measurement = target.measure(&probe, limit, &watch);
-        let trial = Trial {
-            probe,
-            rate: measurement.rate.map_or(0.0, |rate| rate.mean),
-            std_err: measurement.rate.map_or(0.0, |rate| rate.std_err),
-            errors: measurement.failures(),
-            cause: measurement.cause().map(str::to_owned),
-            spent: self.begun.elapsed(),
-        };
-        Window { trial, measurement }
+        Window { trial: Trial::of(probe, &measurement, &self.plan.objectives, target.spent()), measurement }
     }
 
-    fn status(&self, probe: &Probe, live: Live) -> String {
+    fn status(&self, probe: &Probe, live: Live, spent: Duration) -> String {
         let purpose = if probe.purpose == Purpose::Explore { "exploring" } else { probe.purpose.name() };
-        let spent = Duration::from_secs(self.begun.elapsed().as_secs());
+        let spent = Duration::from_secs(spent.as_secs());
         format!(
             "{purpose} {}: {} rows/s, {} errors, {} of {}",
             probe.point,

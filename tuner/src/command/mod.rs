@@ -2,11 +2,12 @@
 
 mod load;
 mod measure;
+mod sim;
 mod workloads;
 
 use clap::CommandFactory as _;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, SimCommand};
 use crate::failure::{Exit, Result};
 use crate::plan::{LoadPlan, Plan};
 use crate::search::{Climb, Fixed};
@@ -16,16 +17,18 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(settings) => {
             let plan = Plan::run(settings)?;
-            measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget))
+            measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget, None))
         }
         Command::Sweep(settings) => {
             let plan = Plan::sweep(settings)?;
             if plan.space.is_one_point() {
-                measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget))
+                measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget, None))
             } else {
                 measure::run(&plan, &Climb::new(plan.space, plan.budget, plan.seed))
             }
         }
+        Command::Sim(SimCommand::Grid(settings)) => sim::grid(&settings),
+        Command::Sim(SimCommand::Judge { seeds, only }) => sim::judge(seeds, &only),
         Command::Load(settings) => load::run(&LoadPlan::new(&settings)?),
         Command::Workloads { name } => workloads::run(name.as_deref()),
         Command::Completions { shell } => {

@@ -1,5 +1,7 @@
 //! One window of load at one point: warm-up, measurement, and what came of it.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
@@ -15,12 +17,14 @@ use super::worker::{Counter, Shared, nanos, work};
 use crate::interrupt::Interrupt;
 use crate::machine::CpuClock;
 use crate::space::Point;
-use crate::stats::{Estimate, is_steady, real, real_len};
+use crate::stats::{Estimate, in_flight, real, real_len, steady_from};
 use crate::target::Measurement;
 use crate::workload::Workload;
 
 /// How often progress and steadiness are looked at.
 const TICK: Duration = Duration::from_millis(50);
+/// Steadiness needs many looks, of which each must see some answers.
+const SHORTEST_TICK: Duration = Duration::from_millis(5);
 /// How long to wait for the last answers, above the length of the window.
 const GRACE: Duration = Duration::from_secs(2);
 /// The end of the time that is kept for them.
@@ -110,9 +114,9 @@ impl Load<'_> {
         let mut rates = Vec::new();
         let mut seen = (Instant::now(), 0);
         while begun.elapsed() < most && !self.interrupt.is_set() {
-            sleep(TICK.min(self.window / 20));
+            sleep((self.window / 100).clamp(SHORTEST_TICK, TICK));
             rates.push(look(shared, &mut seen, watch));
-            if begun.elapsed() >= least && is_steady(&rates) {
+            if begun.elapsed() >= least && steady_from(&rates).is_some() {
                 break;
             }
         }
@@ -194,8 +198,11 @@ fn summarise(
     // The median: a thread that is displaced while it makes a request would count for many.
     let making = total.generating.as_ref().map_or(0.0, |histogram| real(histogram.value_at_quantile(0.5)) / 1e9);
     let generator = making * real(requests) / measured.max(f64::EPSILON);
+    let answered: f64 = total.latencies.iter().map(|histogram| real(histogram.len())).sum();
+    let waited: f64 = total.latencies.iter().map(|histogram| histogram.mean() * real(histogram.len()) / 1e9).sum();
+    let mean_time = Duration::try_from_secs_f64(waited / answered).unwrap_or_default();
     let names = load.workload.operations.iter().map(|operation| operation.kind.name());
-    let mut latencies = std::collections::BTreeMap::new();
+    let mut latencies = BTreeMap::new();
     for (name, histogram) in names.zip(total.latencies) {
         merge_into(&mut latencies, name, histogram);
     }
@@ -207,6 +214,9 @@ fn summarise(
         example: total.example,
         rate: Estimate::of_series(&rates),
         latencies,
+        service: BTreeMap::new(),
+        schedule: None,
+        in_flight: (answered > 0.0).then(|| in_flight(answered / measured.max(f64::EPSILON), mean_time)),
         elapsed: times.elapsed,
         warm_up: times.warm_up,
         cpu,
@@ -217,15 +227,15 @@ fn summarise(
 
 /// Adds a histogram under a name that may be there already: two operations of one kind are one in the results.
 fn merge_into(
-    latencies: &mut std::collections::BTreeMap<&'static str, hdrhistogram::Histogram<u64>>,
+    latencies: &mut BTreeMap<&'static str, hdrhistogram::Histogram<u64>>,
     name: &'static str,
     histogram: hdrhistogram::Histogram<u64>,
 ) {
     match latencies.entry(name) {
-        std::collections::btree_map::Entry::Vacant(entry) => {
+        Entry::Vacant(entry) => {
             entry.insert(histogram);
         }
         // Histograms that grow take every value.
-        std::collections::btree_map::Entry::Occupied(mut entry) => drop(entry.get_mut().add(histogram)),
+        Entry::Occupied(mut entry) => drop(entry.get_mut().add(histogram)),
     }
 }

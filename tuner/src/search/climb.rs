@@ -35,7 +35,7 @@ pub(crate) struct Climb {
 impl Climb {
     /// A search that spends at most this time, windows and all.
     pub(crate) fn new(space: Space, budget: Duration, seed: u64) -> Self {
-        Self { space, time: Time { budget, window: window_for(&space, budget) }, seed }
+        Self { space, time: Time { budget, window: window_for(&space, budget), rate: None }, seed }
     }
 
     fn decide(&self, run: &mut Replay<'_>) -> Result<Answer, Pause> {

@@ -20,9 +20,9 @@ pub(crate) struct Fixed {
 
 impl Fixed {
     /// A run that takes about this time.
-    pub(crate) fn new(point: Point, budget: Duration) -> Self {
+    pub(crate) fn new(point: Point, budget: Duration, rate: Option<f64>) -> Self {
         let window = (budget * 3 / 4 / (WINDOWS + 1)).max(Duration::from_millis(100));
-        Self { point, time: Time { budget, window } }
+        Self { point, time: Time { budget, window, rate } }
     }
 
     fn measure(&self, run: &mut Replay<'_>) -> Result<(), Pause> {

@@ -19,7 +19,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::answer::{Alternative, Answer, Ceiling, Choice, Verdict};
 pub(crate) use self::climb::Climb;
 pub(crate) use self::fixed::Fixed;
+use crate::objective::{Late, Objective};
 use crate::space::Point;
+use crate::stats::{Met, judge};
+use crate::target::Measurement;
 
 /// The share of the peak that the knee may lack.
 pub(crate) const DELTA: f64 = 0.02;
@@ -52,7 +55,7 @@ pub(crate) enum End {
 }
 
 /// One window to measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Probe {
     /// Where.
     #[serde(flatten)]
@@ -62,6 +65,9 @@ pub(crate) struct Probe {
     /// For how long, warm-up not counted.
     #[serde(with = "seconds")]
     pub(crate) window: Duration,
+    /// Requests per second in open loop; in closed loop every client asks again at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<f64>,
 }
 
 /// Why a window is measured.
@@ -111,15 +117,35 @@ pub(crate) struct Trial {
     pub(crate) errors: u64,
     /// The commonest class of failure.
     pub(crate) cause: Option<String>,
+    /// Requests slower than the latency objectives allow.
+    pub(crate) late: Vec<Late>,
     /// From the start of the command to the end of this window.
     pub(crate) spent: Duration,
 }
 
 impl Trial {
-    /// Whether the point worked without an error.
-    pub(crate) fn is_feasible(&self) -> bool {
-        self.errors == 0 && self.rate > 0.0
+    /// A window as a search sees it.
+    pub(crate) fn of(probe: Probe, measurement: &Measurement, objectives: &[Objective], spent: Duration) -> Self {
+        Self {
+            probe,
+            rate: measurement.rate.map_or(0.0, |rate| rate.mean),
+            std_err: measurement.rate.map_or(0.0, |rate| rate.std_err),
+            errors: measurement.failures(),
+            cause: measurement.cause().map(str::to_owned),
+            late: objectives.iter().map(|objective| objective.late(measurement)).collect(),
+            spent,
+        }
     }
+
+    /// Whether the point worked without an error, and no latency objective was clearly missed.
+    pub(crate) fn is_feasible(&self) -> bool {
+        self.errors == 0 && self.rate > 0.0 && missed(&self.late).is_none()
+    }
+}
+
+/// The first objective that was clearly missed.
+fn missed(late: &[Late]) -> Option<&Late> {
+    late.iter().find(|late| judge(late.slow, late.all, late.allowed) == Met::No)
 }
 
 mod seconds {

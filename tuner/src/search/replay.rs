@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Ceiling, DELTA, Probe, Purpose, Trial};
+use super::{Ceiling, DELTA, Probe, Purpose, Trial, missed};
+use crate::objective::Late;
 use crate::space::Point;
 use crate::stats::real_len;
 
 /// Why the procedure can't go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pause {
     /// This must be measured first.
     Measure(Probe),
@@ -33,6 +34,8 @@ pub(crate) struct Tally {
     pub(crate) errors: u64,
     /// The commonest class of the last failed window.
     pub(crate) cause: Option<String>,
+    /// Slow requests of all windows, by objective.
+    pub(crate) late: Vec<Late>,
 }
 
 impl Tally {
@@ -44,11 +47,17 @@ impl Tally {
         if trial.cause.is_some() {
             self.cause.clone_from(&trial.cause);
         }
+        for (place, late) in trial.late.iter().enumerate() {
+            match self.late.get_mut(place) {
+                Some(sum) => (sum.slow, sum.all) = (sum.slow + late.slow, sum.all + late.all),
+                None => self.late.push(late.clone()),
+            }
+        }
     }
 
-    /// Whether no window had an error, and something was done.
+    /// Whether no window had an error, something was done, and no latency objective is clearly missed.
     pub(crate) fn is_feasible(&self) -> bool {
-        self.errors == 0 && self.rates.iter().any(|rate| *rate > 0.0)
+        self.errors == 0 && self.rates.iter().any(|rate| *rate > 0.0) && missed(&self.late).is_none()
     }
 
     /// How far the mean may be off: two standard errors.
@@ -69,6 +78,8 @@ pub(crate) struct Time {
     pub(crate) budget: Duration,
     /// One window, warm-up not counted.
     pub(crate) window: Duration,
+    /// Requests per second in open loop.
+    pub(crate) rate: Option<f64>,
 }
 
 /// The windows to keep time for, so that what was found can be compared and confirmed.
@@ -102,7 +113,8 @@ impl<'h> Replay<'h> {
                 Ok(trial)
             }
             None if self.has_time_for(purpose) => {
-                Err(Pause::Measure(Probe { point, purpose, window: self.time.window }))
+                let Time { window, rate, .. } = self.time;
+                Err(Pause::Measure(Probe { point, purpose, window, rate }))
             }
             None => Err(Pause::Hurry),
         }
@@ -149,10 +161,12 @@ impl<'h> Replay<'h> {
         feasible.map(|(point, tally)| (*point, tally.mean())).max_by(|a, b| a.1.total_cmp(&b.1))
     }
 
-    /// The cheapest point that failed.
+    /// The cheapest point that failed, or missed a latency objective.
     pub(crate) fn ceiling(&self) -> Option<Ceiling> {
-        let (point, tally) = self.tallies.iter().find(|(_, tally)| tally.errors > 0)?;
-        let cause = tally.cause.clone().unwrap_or_else(|| "unknown".into());
+        let infeasible = |tally: &Tally| tally.errors > 0 || missed(&tally.late).is_some();
+        let (point, tally) = self.tallies.iter().find(|(_, tally)| infeasible(tally))?;
+        let objective = missed(&tally.late).map(|late| late.objective.clone());
+        let cause = tally.cause.clone().or(objective).unwrap_or_else(|| "unknown".into());
         Some(Ceiling { point: *point, cause, errors: tally.errors })
     }
 

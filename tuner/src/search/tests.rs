@@ -62,6 +62,7 @@ impl Server {
             std_err: self.noise * rate,
             errors: if fails { 7 } else { 0 },
             cause: fails.then(|| "overloaded".into()),
+            late: Vec::new(),
             spent: spent + probe.window.mul_f64(1.3),
         }
     }

@@ -57,7 +57,7 @@ impl Estimate {
 }
 
 /// Mean and unbiased variance; the variance of one sample is 0.
-fn moments(samples: &[f64]) -> Option<(f64, f64)> {
+pub(super) fn moments(samples: &[f64]) -> Option<(f64, f64)> {
     if samples.is_empty() {
         return None;
     }

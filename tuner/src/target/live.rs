@@ -32,6 +32,7 @@ pub(crate) struct LiveTarget {
     /// An engine in this process, which stays open between sessions.
     engine: Option<Client>,
     fresh: Arc<Fresh>,
+    begun: Instant,
     /// Nothing waits longer.
     deadline: Instant,
     windows: u64,
@@ -46,7 +47,8 @@ impl LiveTarget {
         interrupt: &Interrupt,
         deadline: Instant,
     ) -> Result<Self> {
-        let session = Session::connect(uri, point, None, deadline - Instant::now())?;
+        let begun = Instant::now();
+        let session = Session::connect(uri, point, None, deadline - begun)?;
         let engine = uri.is_in_process().then(|| session.client.clone());
         Ok(Self {
             uri: uri.clone(),
@@ -55,6 +57,7 @@ impl LiveTarget {
             session: Some(session),
             engine,
             fresh: Arc::default(),
+            begun,
             deadline,
             windows: 0,
         })
@@ -151,5 +154,9 @@ impl Target for LiveTarget {
         let mut measurement = measure(&load, watch);
         measurement.example = measurement.example.map(|example| self.uri.hide(&example));
         measurement
+    }
+
+    fn spent(&self) -> Duration {
+        self.begun.elapsed()
     }
 }

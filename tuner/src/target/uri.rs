@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 use crate::space::Span;
 
 /// The kinds of target that there are.
-const SCHEMES: [&str; 4] = ["embedded", "memory", "cql", "hbase"];
+const SCHEMES: [&str; 5] = ["embedded", "memory", "cql", "hbase", "sim"];
 
 /// A target's URI. It is shown without its secrets.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ impl TargetUri {
                     None => format!("--target {text:?} has no scheme"),
                 };
                 Err(Failure::input(format!(
-                    "{what}; use embedded:, embedded:/folder, memory:, cql://host:9042/keyspace or hbase://gateway:9090/namespace"
+                    "{what}; use embedded:, embedded:/folder, memory:, cql://host:9042/keyspace, hbase://gateway:9090/namespace or sim://usl"
                 )))
             }
         }
@@ -36,6 +36,11 @@ impl TargetUri {
 
     fn scheme(&self) -> &str {
         self.text.split_once(':').map_or("", |(scheme, _)| scheme)
+    }
+
+    /// The text of a simulated server's URI.
+    pub(crate) fn simulated(&self) -> Option<&str> {
+        (self.scheme() == "sim").then_some(self.text.as_str())
     }
 
     /// Whether the engine runs in this process.

@@ -68,7 +68,8 @@ impl Rows {
     /// The whole row, as a write.
     pub(crate) fn put(&self, index: u64, time: WriteTime) -> Mutation {
         let values = self.values(index, self.key_len, self.columns.len());
-        let values = values.into_iter().enumerate().map(|(place, value)| (self.key_len + place, value)).collect();
+        let values: Vec<_> =
+            values.into_iter().enumerate().map(|(place, value)| (self.key_len + place, value)).collect();
         Mutation::put(self.key(index), time, values, Ttl::TableDefault)
     }
 
