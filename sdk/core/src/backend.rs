@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -54,6 +55,14 @@ pub trait Topology: Send + Sync {
     /// The first owner of a partition; `None` where that isn't known.
     fn owner(&self, table: &TableSpec, partition_key: &[Value]) -> Option<Owner>;
 
+    /// A number for the first owner of a partition, the same for all that it owns: what [grouping](crate::Grouping) asks for
+    /// every row. A backend overrides it where it can tell it for less than the whole [`Owner`] costs.
+    fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.owner(table, partition_key).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// Cuts a table into ranges that together cover it once, about `parts` of them, for scans in parallel.
     fn split(&self, table: &TableSpec, parts: usize) -> Vec<ScanRange>;
 }
@@ -78,6 +87,10 @@ pub struct LocalTopology;
 impl Topology for LocalTopology {
     fn owner(&self, _: &TableSpec, _: &[Value]) -> Option<Owner> {
         Some(Owner { node: Arc::from("local"), shard: None, region: None, local: true })
+    }
+
+    fn owner_id(&self, _: &TableSpec, _: &[Value]) -> u64 {
+        0
     }
 
     fn split(&self, _: &TableSpec, _: usize) -> Vec<ScanRange> {

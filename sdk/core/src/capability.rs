@@ -111,19 +111,23 @@ pub struct Limits {
     pub value_bytes: usize,
     /// The most rows in one request.
     pub batch_rows: usize,
+    /// The most bytes of rows, by [`Mutation::size`](crate::request::Mutation::size), that are put together into one request:
+    /// what the server takes without a warning, or the backend divides by itself. A larger row travels alone.
+    pub batch_bytes: usize,
     /// The longest time to live.
     pub ttl: Duration,
 }
 
 impl Default for Limits {
     /// The strictest of the known backends, so that what passes here passes everywhere: 32 767 bytes of key, 10 MiB less
-    /// 64 KiB of value, 65 535 rows in a request, 20 years to live.
+    /// 64 KiB of value, 65 535 rows and 1 MiB in a request, 20 years to live.
     fn default() -> Self {
         Self {
             partition_key_bytes: 32_767,
             clustering_key_bytes: 32_767,
             value_bytes: (10 << 20) - (64 << 10),
             batch_rows: 65_535,
+            batch_bytes: 1 << 20,
             ttl: Duration::from_secs(630_720_000),
         }
     }

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod codec;
 pub mod declared;
 pub mod error;
+pub mod grouping;
 pub mod layers;
 pub mod memory;
 pub mod model;
@@ -16,6 +17,7 @@ pub mod record;
 pub mod request;
 pub mod response;
 pub mod setting;
+pub mod streamer;
 pub mod table;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
@@ -24,6 +26,8 @@ pub use crate::backend::{Backend, BackendService, LocalTopology, Owner, Response
 pub use crate::capability::{Capabilities, Capability, Limits};
 pub use crate::client::Client;
 pub use crate::error::{Attempt, Error, ErrorKind, Outcome, Result, Retry, TimeoutPhase};
+pub use crate::grouping::Grouping;
 pub use crate::request::Request;
 pub use crate::response::Response;
+pub use crate::streamer::Streamer;
 pub use crate::table::Table;

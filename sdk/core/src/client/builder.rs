@@ -12,6 +12,7 @@ use super::{Client, Shared};
 use crate::backend::{Backend, BackendService};
 use crate::clock::{Clock, WriteClock};
 use crate::error::Error;
+use crate::grouping::Grouping;
 use crate::layers::{
     AttemptTimeoutLayer, CheckLayer, CircuitLayer, CircuitPolicy, ConcurrencyLayer, DeadlineLayer, HedgeLayer,
     ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy,
@@ -217,6 +218,7 @@ impl ClientBuilder {
             writes: WriteClock::new(self.clock),
             batch_rows: self.batch_rows.get(),
             batch_concurrency: self.batch_concurrency.get(),
+            grouping: Grouping::default(),
         };
         Client { shared: Arc::new(shared) }
     }

@@ -12,6 +12,7 @@ use crate::backend::{Backend, Topology};
 use crate::capability::{Capabilities, Capability};
 use crate::clock::WriteClock;
 use crate::error::{Error, ErrorKind, Result};
+use crate::grouping::Grouping;
 use crate::model::{ColumnKind, TableSpec, WriteTime};
 use crate::request::{Replication, Request, Schema};
 use crate::response::Response;
@@ -30,6 +31,7 @@ struct Shared {
     writes: WriteClock,
     batch_rows: usize,
     batch_concurrency: usize,
+    grouping: Grouping,
 }
 
 impl Client {
@@ -171,6 +173,11 @@ impl Client {
     /// How many rows go into one request of many, and how many such requests run at a time.
     pub(crate) fn batching(&self) -> (usize, usize) {
         (self.shared.batch_rows, self.shared.batch_concurrency)
+    }
+
+    /// Which rows of many go into one request.
+    pub(crate) fn grouping(&self) -> Grouping {
+        self.shared.grouping
     }
 
     /// Ends background work and frees what is held, for all clones. Requests after it fail with

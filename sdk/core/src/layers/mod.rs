@@ -28,6 +28,8 @@ pub mod names;
 pub mod observe;
 mod places;
 pub mod rate_limit;
+#[cfg(test)]
+pub(crate) mod recorder;
 pub mod retry;
 #[cfg(test)]
 mod testing;

@@ -39,6 +39,12 @@ pub const HEDGES: &str = "nodes.speculative-executions";
 /// Times that a circuit opened: a counter by `endpoint`. The Java driver has no such thing.
 pub const CIRCUIT_OPENED: &str = "nodes.circuit.opened";
 
+/// Streamers that were dropped without `close`: a counter.
+pub const STREAMER_UNCLOSED: &str = "session.streamer.unclosed";
+
+/// Rows of such streamers that had no outcome when they were dropped: a counter.
+pub const STREAMER_ABANDONED: &str = "session.streamer.abandoned-rows";
+
 /// Bounds for the buckets of histograms, in seconds: fine around the service levels that applications of these databases
 /// promise. Give it to the exporter, such as `PrometheusBuilder::set_buckets`.
 pub const SLO_BUCKETS: [f64; 14] = [0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];

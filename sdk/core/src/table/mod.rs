@@ -22,6 +22,7 @@ pub use self::write::{Delete, Put};
 use crate::client::Client;
 use crate::error::Result;
 use crate::model::{FromRow, TableSpec, ToKey, ToRow};
+use crate::streamer::StreamerBuilder;
 
 /// A table of a [`Client`], made by [`Client::table`]. Clones cost two reference counts.
 ///
@@ -57,6 +58,12 @@ impl Table {
     /// wins.
     pub fn put_all<R: ToRow>(&self, rows: impl IntoIterator<Item = R>) -> PutAll<'_> {
         PutAll::new(self, rows)
+    }
+
+    /// Writes rows without end in the background: see [`Streamer`](crate::Streamer). Puts and deletes only: a write that isn't
+    /// idempotent is sent by itself.
+    pub fn streamer(&self) -> StreamerBuilder {
+        StreamerBuilder::new(self.clone())
     }
 
     /// Reads one row by its full primary key.
