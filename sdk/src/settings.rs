@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use peristyle_core::client::ClientBuilder;
-use peristyle_core::{Error, Result};
+use peristyle_core::setting::choice;
+use peristyle_core::{Error, Grouping, Result};
 use url::form_urlencoded::{Serializer, parse};
 
 use crate::Tuned;
@@ -15,6 +16,7 @@ pub(crate) struct Settings {
     deadline: Option<Duration>,
     batch_rows: Option<NonZeroUsize>,
     batch_concurrency: Option<NonZeroUsize>,
+    batching: Option<Grouping>,
     concurrency: Option<Limit>,
     retry: Option<bool>,
     tuned: Option<Tuned>,
@@ -43,6 +45,7 @@ impl Settings {
             "deadline" => self.deadline = Some(duration(name, value)?),
             "batch_rows" => self.batch_rows = Some(count(name, value)?),
             "batch_concurrency" => self.batch_concurrency = Some(count(name, value)?),
+            "batching" => self.batching = Some(choice(name, value, &Grouping::NAMES)?),
             "concurrency" if value == "off" => self.concurrency = Some(Limit::Off),
             "concurrency" => self.concurrency = Some(Limit::Requests(count(name, value)?)),
             "retry" => self.retry = Some(switch(name, value)?),
@@ -74,6 +77,9 @@ impl Settings {
         }
         if let Some(requests) = self.batch_concurrency.or_else(|| tuned.and_then(|tuned| clamp(tuned.threads))) {
             builder = builder.batch_concurrency(requests);
+        }
+        if let Some(grouping) = self.batching {
+            builder = builder.batch(grouping);
         }
         builder = match self.concurrency {
             Some(Limit::Off) => builder.without_concurrency(),
@@ -126,6 +132,7 @@ mod tests {
         assert_eq!(Settings::split("embedded:/tmp/x?deadline=1s").unwrap().1, "embedded:/tmp/x");
         let (settings, rest) = Settings::split("memory:?concurrency=off&retry=off").unwrap();
         assert_eq!((settings.concurrency, settings.retry, &*rest), (Some(Limit::Off), Some(false), "memory:"));
+        assert_eq!(Settings::split("memory:?batching=partition").unwrap().0.batching, Some(Grouping::Partition));
         assert_eq!(Settings::split("memory:").unwrap().1, "memory:");
     }
 
@@ -136,6 +143,7 @@ mod tests {
             ("memory:?deadline=0s", "above 0"),
             ("memory:?batch_rows=0", "batch_rows=0"),
             ("memory:?concurrency=none", "concurrency=none"),
+            ("memory:?batching=yes", "batching=yes: use one of off, partition, owner"),
             ("memory:?retry=3", "say on or off"),
             ("memory:?tuned=/no/such/file", "/no/such/file"),
         ] {

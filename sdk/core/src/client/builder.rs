@@ -14,8 +14,8 @@ use crate::clock::{Clock, WriteClock};
 use crate::error::Error;
 use crate::grouping::Grouping;
 use crate::layers::{
-    AttemptTimeoutLayer, CheckLayer, CircuitLayer, CircuitPolicy, ConcurrencyLayer, DeadlineLayer, HedgeLayer,
-    ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy,
+    AttemptTimeoutLayer, BatchLayer, CheckLayer, CircuitLayer, CircuitPolicy, ConcurrencyLayer, DeadlineLayer,
+    HedgeLayer, ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy,
 };
 use crate::request::Request;
 use crate::response::Response;
@@ -28,6 +28,7 @@ pub struct ClientBuilder {
     clock: Clock,
     batch_rows: NonZeroUsize,
     batch_concurrency: NonZeroUsize,
+    grouping: Grouping,
     observe: bool,
     retry: RetryLayer,
     attempt_timeout: AttemptTimeoutLayer,
@@ -40,12 +41,13 @@ pub struct ClientBuilder {
 struct Extras {
     rate_limit: RateLimitLayer,
     hedge: HedgeLayer,
+    batch: bool,
     circuit: Option<CircuitPolicy>,
 }
 
 impl Default for Extras {
     fn default() -> Self {
-        Self { rate_limit: RateLimitLayer::off(), hedge: HedgeLayer::off(), circuit: None }
+        Self { rate_limit: RateLimitLayer::off(), hedge: HedgeLayer::off(), batch: false, circuit: None }
     }
 }
 
@@ -65,6 +67,7 @@ impl ClientBuilder {
             clock: Clock::system(),
             batch_rows: non_zero(64),
             batch_concurrency: non_zero(16),
+            grouping: Grouping::default(),
             observe: true,
             retry: RetryLayer::new(RetryPolicy::default()),
             attempt_timeout: AttemptTimeoutLayer::off(),
@@ -103,6 +106,15 @@ impl ClientBuilder {
     #[must_use]
     pub fn batch_concurrency(mut self, requests: NonZeroUsize) -> Self {
         self.batch_concurrency = requests;
+        self
+    }
+
+    /// Joins puts, deletes and gets of single rows that are made at the same time into requests of many rows, by this grouping;
+    /// default: nothing is joined. `put_all` and streamers put rows together by the same grouping; default: by owner.
+    #[must_use]
+    pub fn batch(mut self, grouping: Grouping) -> Self {
+        self.grouping = grouping;
+        self.extras().batch = grouping != Grouping::Off;
         self
     }
 
@@ -197,6 +209,10 @@ impl ClientBuilder {
             .layer(observe(ObserveLayer::attempts))
             .service(BackendService::new(Arc::clone(&self.backend)));
         // Layers that are off cost little, but those that few use cost nothing: there are two shapes of the stack.
+        let batch = |is_on: bool| {
+            let backend = || Arc::clone(&self.backend);
+            if is_on { BatchLayer::new(self.grouping, backend()).rows(self.batch_rows) } else { BatchLayer::off() }
+        };
         let stack: Box<dyn Stack> = match self.extras {
             None => {
                 Box::new(outer.layer(self.retry).layer(self.attempt_timeout).layer(self.concurrency).service(inner))
@@ -207,6 +223,7 @@ impl ClientBuilder {
                     .layer(self.retry)
                     .layer(self.attempt_timeout)
                     .layer(extras.hedge)
+                    .layer(batch(extras.batch))
                     .layer(self.concurrency)
                     .layer(extras.circuit.map_or_else(CircuitLayer::off, |policy| CircuitLayer::new(system, policy)))
                     .service(inner),
@@ -218,7 +235,7 @@ impl ClientBuilder {
             writes: WriteClock::new(self.clock),
             batch_rows: self.batch_rows.get(),
             batch_concurrency: self.batch_concurrency.get(),
-            grouping: Grouping::default(),
+            grouping: self.grouping,
         };
         Client { shared: Arc::new(shared) }
     }

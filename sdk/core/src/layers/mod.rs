@@ -2,7 +2,7 @@
 //!
 //! Their order is set in one place, [`ClientBuilder::build`](crate::client::ClientBuilder::build). Outermost first:
 //!
-//! observe → deadline → check → rate limit → retry → attempt timeout → hedge → concurrency limit → circuit → observe → backend
+//! observe → deadline → check → rate limit → retry → attempt timeout → hedge → batch → concurrency limit → circuit → observe → backend
 //!
 //! The first `observe` sees what the application sees, queues and pauses included. Below the deadline everything counts; below
 //! the check nothing is wrong in itself. The rate limit counts what was asked for, the concurrency limit what is on the wire;
@@ -17,6 +17,7 @@
 )]
 
 pub mod attempt_timeout;
+pub mod batch;
 mod budget;
 pub mod check;
 pub mod circuit;
@@ -37,6 +38,7 @@ mod timer;
 mod waiting;
 
 pub use self::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
+pub use self::batch::{Batch, BatchLayer};
 pub use self::budget::Budget;
 pub use self::check::{Check, CheckLayer};
 pub use self::circuit::{Circuit, CircuitLayer, CircuitPolicy};

@@ -11,6 +11,7 @@ use tokio::runtime::Builder;
 use tokio::time::{sleep, timeout};
 
 use super::*;
+use crate::Grouping;
 use crate::client::{Client, ClientBuilder};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Outcome, TimeoutPhase};
@@ -37,18 +38,20 @@ fn bare(builder: ClientBuilder) -> ClientBuilder {
 
 fn all(builder: ClientBuilder) -> ClientBuilder {
     let builder = builder.rate_limit(rate()).attempt_timeout(LIMIT).hedge(LIMIT).concurrency(few());
-    builder.circuit(CircuitPolicy::default()).layer(FaultLayer::new(FaultPlan::seeded(1)))
+    builder.batch(Grouping::Owner).circuit(CircuitPolicy::default()).layer(FaultLayer::new(FaultPlan::seeded(1)))
 }
 
 #[tokio::test]
 async fn the_contract_holds_with_each_layer_alone_and_with_all_of_them() {
-    let settings: [(&str, Setting); 9] = [
+    let settings: [(&str, Setting); 11] = [
         ("no layer", bare),
         ("observe", |builder| builder.without_retry().without_concurrency()),
         ("rate limit", |builder| bare(builder).rate_limit(rate())),
         ("retry", |builder| builder.without_observe().without_concurrency()),
         ("attempt timeout", |builder| bare(builder).attempt_timeout(LIMIT)),
         ("hedge", |builder| bare(builder).hedge(Duration::ZERO)),
+        ("batch by partition", |builder| bare(builder).batch(Grouping::Partition)),
+        ("batch by owner", |builder| bare(builder).batch(Grouping::Owner)),
         ("concurrency", |builder| bare(builder).concurrency(few())),
         ("circuit", |builder| bare(builder).circuit(CircuitPolicy::default())),
         ("all", all),
