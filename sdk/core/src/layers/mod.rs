@@ -27,7 +27,7 @@ pub mod fault;
 pub mod hedge;
 pub mod names;
 pub mod observe;
-mod places;
+pub(crate) mod places;
 pub mod rate_limit;
 #[cfg(test)]
 pub(crate) mod recorder;

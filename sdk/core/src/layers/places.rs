@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::response::Response;
 
 /// The outcomes in an answer to so many rows. An error of the request is the outcome of each of them.
-pub(super) fn outcomes(answer: Result<Response>, rows: usize) -> Vec<Result<()>> {
+pub(crate) fn outcomes(answer: Result<Response>, rows: usize) -> Vec<Result<()>> {
     let mut outcomes = match answer.and_then(Response::into_outcomes) {
         Ok(outcomes) => outcomes,
         Err(error) => return (0..rows).map(|_| Err(error.share())).collect(),

@@ -19,6 +19,7 @@ pub use self::number::{Decimal, ParseNumberError, Varint};
 pub use self::row::{CellMeta, Row, StoredRow};
 pub use self::salt::Salt;
 pub use self::scalar::{Date, Time, Timestamp, Type};
+pub(crate) use self::serde::RowParts;
 pub use self::serde::{FromRow, ToKey, ToRow, ToValue};
 pub use self::table::{Column, ColumnKind, Order, TableBuilder, TableSpec};
 pub use self::ttl::{Ttl, WriteTime};

@@ -10,25 +10,32 @@ use super::epochs::Epochs;
 use super::report::StreamReport;
 use crate::error::{Error, ErrorKind, Outcome, Result, TimeoutPhase};
 use crate::grouping::{Place, U64Hasher};
+use crate::layers::places;
 use crate::request::Mutation;
+use crate::response::Response;
+
+/// Who is told what became of a row.
+pub(crate) type Receiver = oneshot::Sender<Result<()>>;
 
 type ByHash<T> = HashMap<u64, T, BuildHasherDefault<U64Hasher>>;
 
 /// What goes into one request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Caps {
-    pub(super) rows: usize,
-    pub(super) bytes: usize,
+pub(crate) struct Caps {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
 }
 
 /// The rows that have no outcome yet.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     caps: Caps,
     rows: ByHash<Row>,
     groups: ByHash<Group>,
     /// Groups that have something to send, in the order in which they came to have it.
     ready: VecDeque<u64>,
+    /// Whether requests that aren't full wait for [`release`](Self::release).
+    holds: bool,
     epochs: Epochs,
     report: StreamReport,
 }
@@ -59,7 +66,7 @@ struct Ticket {
     place: u64,
     epoch: u64,
     bytes: usize,
-    receipt: oneshot::Sender<Result<()>>,
+    receipt: Option<Receiver>,
 }
 
 #[derive(Debug, Default)]
@@ -72,36 +79,52 @@ struct Group {
 
 /// One request.
 #[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) mutations: Vec<Mutation>,
-    pub(super) sent: Sent,
+pub(crate) struct Batch {
+    pub(crate) mutations: Vec<Mutation>,
+    pub(crate) sent: Sent,
 }
 
 /// The rows of a request, in its order.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(crate) struct Sent {
     group: u64,
     rows: Vec<(u64, Ticket, Vec<Ticket>)>,
 }
 
 /// What a request that has ended leaves behind.
 #[derive(Debug, Default)]
-pub(super) struct Ended {
-    pub(super) rows: usize,
-    pub(super) bytes: usize,
+pub(crate) struct Ended {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
     /// For the listener.
-    pub(super) failures: Vec<(u64, Error)>,
+    pub(crate) failures: Vec<(u64, Error)>,
 }
 
 impl Buffer {
-    pub(super) fn new(caps: Caps) -> Self {
+    pub(crate) fn new(caps: Caps) -> Self {
         Self {
             caps,
             rows: ByHash::default(),
             groups: ByHash::default(),
             ready: VecDeque::new(),
+            holds: false,
             epochs: Epochs::new(),
             report: StreamReport::default(),
+        }
+    }
+
+    /// Keeps requests that aren't full until [`release`](Self::release): for one who has all rows at hand.
+    pub(crate) fn holding(self) -> Self {
+        Self { holds: true, ..self }
+    }
+
+    /// Lets all that waits now go, full or not.
+    pub(crate) fn release(&mut self) {
+        for (id, group) in &mut self.groups {
+            if !group.queue.is_empty() && !group.is_ready {
+                group.is_ready = true;
+                self.ready.push_back(*id);
+            }
         }
     }
 
@@ -119,9 +142,8 @@ impl Buffer {
         self.epochs.first()
     }
 
-    /// Adds a row, behind all earlier writes of it; gives its place.
-    pub(super) fn add(&mut self, key: Place, mutation: Mutation, receipt: oneshot::Sender<Result<()>>) -> u64 {
-        let place = self.report.added;
+    /// Adds a row, behind all earlier writes of it. Its place is what failures tell it by.
+    pub(crate) fn add(&mut self, place: u64, key: Place, mutation: Mutation, receipt: Option<Receiver>) {
         self.report.added += 1;
         let (bytes, hash, group) = (mutation.size(), key.key_hash(), key.group);
         let ticket = Ticket { place, epoch: self.epochs.add(), bytes, receipt };
@@ -138,7 +160,6 @@ impl Buffer {
         if !row.is_under_way {
             self.wait(group, is_new.then_some(hash), grown, before);
         }
-        place
     }
 
     /// Puts a row into the queue of its group, or notes that what waits there has grown.
@@ -152,7 +173,7 @@ impl Buffer {
     fn make_ready(&mut self, id: u64) {
         let caps = self.caps;
         if let Some(group) = self.groups.get_mut(&id) {
-            if group.may_go(caps) && !group.is_ready {
+            if group.may_go(caps, self.holds) && !group.is_ready {
                 group.is_ready = true;
                 self.ready.push_back(id);
             }
@@ -163,12 +184,12 @@ impl Buffer {
     }
 
     /// Whether a request may be sent.
-    pub(super) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
     /// The next request.
-    pub(super) fn next(&mut self) -> Option<Batch> {
+    pub(crate) fn next(&mut self) -> Option<Batch> {
         let id = self.ready.pop_front()?;
         let group = self.groups.get_mut(&id)?;
         group.is_ready = false;
@@ -199,13 +220,13 @@ impl Buffer {
     }
 
     /// Ends a request: tells its rows what became of them, and lets later writes of them go.
-    pub(super) fn end(&mut self, sent: Sent, mut outcomes: impl Iterator<Item = Result<()>>) -> Ended {
+    pub(crate) fn end(&mut self, sent: Sent, answer: Result<Response>) -> Ended {
         let mut ended = Ended::default();
+        let outcomes = places::outcomes(answer, sent.rows.len());
         if let Some(group) = self.groups.get_mut(&sent.group) {
             group.under_way = group.under_way.saturating_sub(1);
         }
-        for (hash, ticket, folded) in sent.rows {
-            let outcome = outcomes.next().unwrap_or_else(|| Err(missing()));
+        for ((hash, ticket, folded), outcome) in sent.rows.into_iter().zip(outcomes) {
             for ticket in once(ticket).chain(folded) {
                 let outcome = outcome.as_ref().copied().map_err(Error::share);
                 self.finish(ticket, outcome, &mut ended);
@@ -225,7 +246,9 @@ impl Buffer {
             ended.failures.push((ticket.place, error.share()));
         }
         // A receipt that was dropped needs no outcome.
-        let _ = ticket.receipt.send(outcome);
+        if let Some(receipt) = ticket.receipt {
+            let _ = receipt.send(outcome);
+        }
     }
 
     /// A write of this row has ended.
@@ -297,14 +320,10 @@ impl Row {
 impl Group {
     /// A request that isn't full goes when no other of its group is under way: while the wire is free nothing waits, and
     /// while it isn't, requests fill up by themselves (RFC 896). Full ones always go.
-    fn may_go(&self, caps: Caps) -> bool {
+    fn may_go(&self, caps: Caps, holds: bool) -> bool {
         let is_full = self.queue.len() >= caps.rows || self.bytes >= caps.bytes;
-        !self.queue.is_empty() && (is_full || self.under_way == 0)
+        !self.queue.is_empty() && (is_full || (self.under_way == 0 && !holds))
     }
-}
-
-fn missing() -> Error {
-    Error::new(ErrorKind::Internal, "the backend answered fewer outcomes than writes").with_outcome(Outcome::Unknown)
 }
 
 /// The error of rows that are given up.

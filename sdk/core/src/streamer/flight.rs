@@ -70,15 +70,13 @@ impl Flight {
     async fn fly(mut self) {
         if let Some(request) = self.request.take() {
             let answer = self.shared.table.client().call(request).await;
-            self.land(answer.and_then(Response::into_outcomes));
+            self.land(answer);
         }
     }
 
-    fn land(&mut self, answer: Result<Vec<Result<()>>>) {
-        let Some(sent) = self.sent.take() else { return };
-        match answer {
-            Ok(outcomes) => self.shared.end(sent, outcomes.into_iter()),
-            Err(error) => self.shared.end(sent, std::iter::repeat_with(|| Err(error.share()))),
+    fn land(&mut self, answer: Result<Response>) {
+        if let Some(sent) = self.sent.take() {
+            self.shared.end(sent, answer);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Rows without end, written in the background: bounded, grouped, and each accounted for.
 
-mod buffer;
+pub(crate) mod buffer;
 mod builder;
 mod epochs;
 mod flight;
@@ -27,6 +27,7 @@ use crate::grouping::{Grouping, Place};
 use crate::layers::names::{STREAMER_ABANDONED, STREAMER_UNCLOSED};
 use crate::model::{ToKey, ToRow, Ttl, WriteTime};
 use crate::request::{Mutation, RequestOptions};
+use crate::response::Response;
 use crate::table::Table;
 
 /// Writes rows in the background, made by [`Table::streamer`].
@@ -277,7 +278,8 @@ impl Shared {
         }
         // Under the lock, so that the order of write times is the order of rows.
         mutation.write_time = self.table.client().next_write_time();
-        let place = state.buffer.add(key, mutation, sender);
+        let place = state.buffer.report().added;
+        state.buffer.add(place, key, mutation, Some(sender));
         drop(state);
         self.send();
         Ok(Receipt::new(place, receiver))
@@ -295,10 +297,10 @@ impl Shared {
     }
 
     /// Ends a request.
-    fn end(self: &Arc<Self>, sent: Sent, outcomes: impl Iterator<Item = Result<()>>) {
+    fn end(self: &Arc<Self>, sent: Sent, answer: Result<Response>) {
         let (ended, passed) = {
             let mut state = self.state();
-            (state.buffer.end(sent, outcomes), state.buffer.passed())
+            (state.buffer.end(sent, answer), state.buffer.passed())
         };
         self.ended(ended, passed);
         self.send();

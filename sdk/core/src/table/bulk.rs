@@ -1,46 +1,52 @@
 //! Many rows at a time.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use futures::Stream;
 use futures::future::{BoxFuture, FutureExt};
-use futures::stream::{self, StreamExt};
+use futures::stream::{self, BoxStream, FuturesUnordered, StreamExt};
+use tokio::task::coop::consume_budget;
 
 use super::{Table, projection, request_options};
-use crate::codec::ordered::encode_key;
 use crate::error::{Error, Outcome, Result};
-use crate::model::{FromRow, Key, ToRow, Ttl};
+use crate::grouping::Grouping;
+use crate::model::{FromRow, Key, RowParts, StoredRow, ToRow, Ttl};
 use crate::request::{Mutation, Projection, Read, Request, RequestOptions, Write};
+use crate::response::Response;
+use crate::streamer::buffer::{Batch, Buffer, Caps, Sent};
 
-/// The most bytes of rows in one request: what HBase's gateways and Cassandra's mutations take with room to spare.
-const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// Rows that a [`PutAll`] holds at a time, from the first that has no outcome to the last that it took.
+const MAX_ROWS: usize = 65_536;
+
+/// Bytes of such rows.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Rows that are taken from the caller at a time.
+const CHUNK: usize = 64;
 
 /// A put of many rows; await it to send it.
-#[derive(Debug)]
 #[must_use = "a put is sent when it is awaited"]
 pub struct PutAll<'a> {
     table: &'a Table,
-    mutations: Vec<Result<Mutation>>,
+    rows: BoxStream<'a, Result<RowParts>>,
     ttl: Result<Ttl>,
     rows_per_request: usize,
     concurrency: usize,
+    grouping: Grouping,
     options: RequestOptions,
 }
 
 impl<'a> PutAll<'a> {
-    pub(super) fn new<R: ToRow>(table: &'a Table, rows: impl IntoIterator<Item = R>) -> Self {
+    pub(super) fn new<R: ToRow>(table: &'a Table, rows: impl Stream<Item = R> + Send + 'a) -> Self {
         let (rows_per_request, concurrency) = table.client.batching();
-        let mutation = |row: R| {
-            let (key, values) = row.to_row(&table.spec)?;
-            Ok(Mutation::put(key, table.client.next_write_time(), values, Ttl::TableDefault))
-        };
-        let mutations = rows.into_iter().map(mutation).collect();
-        let options = RequestOptions::default();
-        Self { table, mutations, ttl: Ok(Ttl::TableDefault), rows_per_request, concurrency, options }
+        let rows = rows.map(|row| row.to_row(&table.spec)).boxed();
+        let (ttl, grouping, options) = (Ok(Ttl::TableDefault), table.client.grouping(), RequestOptions::default());
+        Self { table, rows, ttl, rows_per_request, concurrency, grouping, options }
     }
 
     /// The columns live this long, rounded up to whole seconds; default: the table's default.
@@ -61,106 +67,116 @@ impl<'a> PutAll<'a> {
         self
     }
 
+    /// Which rows go into one request; default: the client's setting.
+    pub fn grouping(mut self, grouping: Grouping) -> Self {
+        self.grouping = grouping;
+        self
+    }
+
     request_options!();
 
     async fn send(self) -> Result<PutAllReport> {
         let ttl = self.ttl?;
-        let rows = self.mutations.len();
-        let plan = Plan::new(self.table, self.mutations, ttl);
-        let chunks = chunks(plan.folded, self.rows_per_request);
-        let (table, options) = (self.table, self.options);
-        let sent =
-            stream::iter(chunks).map(|chunk| apply_all(table, chunk, options)).buffer_unordered(self.concurrency);
-        let sent: Vec<_> = sent.collect().await;
-        let mut outcomes: Vec<Result<()>> = (0..rows).map(|_| Ok(())).collect();
-        for (places, outcome) in plan.faults.into_iter().chain(sent.into_iter().flatten()) {
-            set_all(&mut outcomes, &places, outcome);
+        let limits = self.table.client.capabilities().limits();
+        let caps = Caps { rows: self.rows_per_request.min(limits.batch_rows).max(1), bytes: limits.batch_bytes };
+        let mut rows = self.rows.ready_chunks(CHUNK).fuse();
+        let mut pending = Pending::new(self.table, self.grouping, ttl, caps);
+        let mut requests = FuturesUnordered::new();
+        loop {
+            while requests.len() < self.concurrency
+                && let Some(batch) = pending.next(rows.is_done())
+            {
+                requests.push(apply_all(self.table, batch, self.options));
+            }
+            // Rows that are at hand without end leave the runtime its turn.
+            consume_budget().await;
+            tokio::select! {
+                biased;
+                Some((sent, answer)) = requests.next(), if !requests.is_empty() => pending.end(sent, answer),
+                Some(rows) = rows.next(), if pending.has_room() && !rows.is_done() => pending.add(rows),
+                else => if rows.is_done() && requests.is_empty() && pending.is_empty() { break },
+            }
         }
-        Ok(PutAllReport { outcomes })
+        Ok(PutAllReport { outcomes: pending.outcomes })
     }
 }
 
-/// The places in the caller's order that share an outcome, and what is sent for them.
-type Folded = (Vec<usize>, Mutation);
-
-struct Plan {
-    folded: Vec<Folded>,
-    faults: Vec<(Vec<usize>, Result<()>)>,
-}
-
-impl Plan {
-    /// Folds the writes of one row into one, so that the last one wins on every backend.
-    fn new(table: &Table, mutations: Vec<Result<Mutation>>, ttl: Ttl) -> Self {
-        let mut plan = Self { folded: Vec::with_capacity(mutations.len()), faults: Vec::new() };
-        let mut by_key: HashMap<Vec<u8>, usize> = HashMap::with_capacity(mutations.len());
-        for (place, mutation) in mutations.into_iter().enumerate() {
-            let mut key = Vec::with_capacity(32);
-            let encoded = mutation.and_then(|mutation| {
-                encode_key(mutation.key.values(), table.spec.primary_key(), &mut key)?;
-                Ok(mutation.with_ttl(ttl))
-            });
-            match encoded {
-                Err(error) => plan.faults.push((vec![place], Err(error))),
-                Ok(mutation) => plan.add(place, mutation, by_key.entry(key)),
-            }
-        }
-        plan
-    }
-
-    fn add(&mut self, place: usize, mutation: Mutation, entry: Entry<'_, Vec<u8>, usize>) {
-        match entry {
-            Entry::Vacant(entry) => {
-                entry.insert(self.folded.len());
-                self.folded.push((vec![place], mutation));
-            }
-            Entry::Occupied(entry) => {
-                if let Some((places, earlier)) = self.folded.get_mut(*entry.get()) {
-                    places.push(place);
-                    earlier.fold(mutation);
-                }
-            }
-        }
+impl fmt::Debug for PutAll<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PutAll").field("table", self.table.spec.name()).finish_non_exhaustive()
     }
 }
 
-/// Cuts what is to be sent into requests, by rows and by bytes.
-fn chunks(folded: Vec<Folded>, rows: usize) -> Vec<Vec<Folded>> {
-    let mut chunks: Vec<Vec<Folded>> = Vec::new();
-    let mut bytes = 0;
-    for folded in folded {
-        let size = folded.1.size();
-        match chunks.last_mut() {
-            Some(chunk) if chunk.len() < rows && bytes + size <= MAX_REQUEST_BYTES => {
-                chunk.push(folded);
-                bytes += size;
-            }
-            _ => {
-                chunks.push(vec![folded]);
-                bytes = size;
+/// The rows of a put that were taken: those without an outcome, and the outcomes of all, in the caller's order.
+struct Pending<'a> {
+    table: &'a Table,
+    grouping: Grouping,
+    ttl: Ttl,
+    buffer: Buffer,
+    rows: usize,
+    bytes: usize,
+    outcomes: Vec<Result<()>>,
+}
+
+impl<'a> Pending<'a> {
+    fn new(table: &'a Table, grouping: Grouping, ttl: Ttl, caps: Caps) -> Self {
+        let buffer = Buffer::new(caps).holding();
+        Self { table, grouping, ttl, buffer, rows: 0, bytes: 0, outcomes: Vec::new() }
+    }
+
+    fn has_room(&self) -> bool {
+        self.rows < MAX_ROWS && self.bytes < MAX_BYTES
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    fn add(&mut self, rows: Vec<Result<RowParts>>) {
+        for row in rows {
+            let added = row.and_then(|row| self.add_row(row));
+            self.outcomes.push(added);
+        }
+    }
+
+    /// Adds a row. It counts as applied until it fails.
+    fn add_row(&mut self, (key, values): RowParts) -> Result<()> {
+        let client = &self.table.client;
+        let place = self.grouping.place(client.topology(), &self.table.spec, &key)?;
+        let mutation = Mutation::put(key, client.next_write_time(), values, self.ttl);
+        self.rows += 1;
+        self.bytes += mutation.size();
+        self.buffer.add(to_u64(self.outcomes.len()), place, mutation, None);
+        Ok(())
+    }
+
+    /// The next request. One that isn't full waits until there are no more rows, or no room for them.
+    fn next(&mut self, is_last: bool) -> Option<Batch> {
+        if !self.buffer.is_ready() && (is_last || !self.has_room()) {
+            self.buffer.release();
+        }
+        self.buffer.next()
+    }
+
+    fn end(&mut self, sent: Sent, answer: Result<Response>) {
+        let ended = self.buffer.end(sent, answer);
+        self.rows -= ended.rows;
+        self.bytes -= ended.bytes;
+        for (place, error) in ended.failures {
+            if let Some(outcome) = usize::try_from(place).ok().and_then(|place| self.outcomes.get_mut(place)) {
+                *outcome = Err(error);
             }
         }
     }
-    chunks
 }
 
-async fn apply_all(table: &Table, chunk: Vec<Folded>, options: RequestOptions) -> Vec<(Vec<usize>, Result<()>)> {
-    let (places, mutations): (Vec<_>, Vec<_>) = chunk.into_iter().unzip();
-    let request = Request::write(table.spec.clone(), Write::ApplyAll(mutations)).with_options(options);
-    let outcomes = match table.client.call(request).await.and_then(crate::Response::into_outcomes) {
-        Ok(outcomes) => outcomes,
-        Err(error) => places.iter().map(|_| Err(error.share())).collect(),
-    };
-    places.into_iter().zip(outcomes).collect()
+fn to_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// Writes that were folded into one share what became of it.
-fn set_all(outcomes: &mut [Result<()>], places: &[usize], outcome: Result<()>) {
-    let Err(error) = outcome else { return };
-    for place in places {
-        if let Some(outcome) = outcomes.get_mut(*place) {
-            *outcome = Err(error.share());
-        }
-    }
+async fn apply_all(table: &Table, batch: Batch, options: RequestOptions) -> (Sent, Result<Response>) {
+    let request = Request::write(table.spec.clone(), Write::ApplyAll(batch.mutations)).with_options(options);
+    (batch.sent, table.client.call(request).await)
 }
 
 impl<'a> IntoFuture for PutAll<'a> {
@@ -243,23 +259,44 @@ impl<'a, T: FromRow> GetAll<'a, T> {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
+        let mut rows: Vec<Option<StoredRow>> = Vec::new();
         let keys = self.keys?;
-        let chunks: Vec<Vec<Key>> = keys.chunks(self.rows_per_request).map(<[Key]>::to_vec).collect();
+        rows.resize_with(keys.len(), || None);
+        let requests = requests(self.table, keys, self.rows_per_request)?;
         let (table, options, columns) = (self.table, self.options, self.projection);
-        let read = |keys| {
+        let read = |(places, keys): (Vec<usize>, Vec<Key>)| {
             let read = Read::GetAll { keys, columns: columns.clone() };
             let request = Request::read(table.spec.clone(), read).with_options(options);
-            async move { table.client.call(request).await?.into_rows() }
+            async move { Ok::<_, Error>((places, table.client.call(request).await?.into_rows()?)) }
         };
-        let mut answers = stream::iter(chunks).map(read).buffered(self.concurrency);
-        let mut rows = Vec::with_capacity(keys.len());
+        let mut answers = stream::iter(requests).map(read).buffer_unordered(self.concurrency);
         while let Some(answer) = answers.next().await {
-            for row in answer? {
-                rows.push(row.map(|row| T::from_row(row, &table.spec)).transpose()?);
+            let (places, found) = answer?;
+            for (place, row) in places.into_iter().zip(found) {
+                if let Some(slot) = rows.get_mut(place) {
+                    *slot = row;
+                }
             }
         }
-        Ok(rows)
+        rows.into_iter().map(|row| row.map(|row| T::from_row(row, &table.spec)).transpose()).collect()
     }
+}
+
+/// Cuts keys into requests by the client's grouping, each key with its place in the caller's order.
+fn requests(table: &Table, keys: Vec<Key>, most: usize) -> Result<Vec<(Vec<usize>, Vec<Key>)>> {
+    let (grouping, topology) = (table.client.grouping(), table.client.topology());
+    let mut full = Vec::new();
+    let mut groups: HashMap<u64, (Vec<usize>, Vec<Key>)> = HashMap::new();
+    for (place, key) in keys.into_iter().enumerate() {
+        let group = groups.entry(grouping.place(topology, &table.spec, &key)?.group).or_default();
+        group.0.push(place);
+        group.1.push(key);
+        if group.0.len() >= most {
+            full.push(std::mem::take(group));
+        }
+    }
+    full.extend(groups.into_values().filter(|(places, _)| !places.is_empty()));
+    Ok(full)
 }
 
 impl<'a, T: FromRow + Send + 'a> IntoFuture for GetAll<'a, T> {
@@ -271,3 +308,6 @@ impl<'a, T: FromRow + Send + 'a> IntoFuture for GetAll<'a, T> {
         async move { self.send().await.map_err(|error| error.with_context("get_all", table.spec.name())) }.boxed()
     }
 }
+
+#[cfg(test)]
+mod tests;

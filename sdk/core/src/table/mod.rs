@@ -11,6 +11,8 @@ mod write;
 
 use std::sync::Arc;
 
+use futures::Stream;
+
 pub use self::bulk::{GetAll, PutAll, PutAllReport};
 pub use self::conditional::{CompareAndPut, Compared, Increment};
 pub use self::pages::RowPage;
@@ -54,9 +56,19 @@ impl Table {
         Put::new(self, row.to_row(&self.spec))
     }
 
-    /// Puts many rows, grouped into requests; each row has an outcome of its own. Of several writes of one row, the last
-    /// wins.
-    pub fn put_all<R: ToRow>(&self, rows: impl IntoIterator<Item = R>) -> PutAll<'_> {
+    /// Puts many rows, put together into requests by [owner](crate::Grouping); each row has an outcome of its own, and only
+    /// those that failed are sent again. Of several writes of one row, the last wins. Rows are taken as there is room for
+    /// them: of 65 536 rows and 64 MiB without an outcome.
+    ///
+    /// # Cancel safety
+    /// Dropping the future sends no further rows. The requests under way, up to the concurrency, were sent or not.
+    pub fn put_all<'a, R: ToRow>(&'a self, rows: impl IntoIterator<Item = R, IntoIter: Send + 'a>) -> PutAll<'a> {
+        PutAll::new(self, futures::stream::iter(rows))
+    }
+
+    /// Puts the rows of a stream, as [`put_all`](Self::put_all) puts those of an iterator. A row waits until its request is
+    /// full, or the stream ends, or there is no more room; a [streamer](Self::streamer) lingers for nobody.
+    pub fn put_stream<'a, R: ToRow>(&'a self, rows: impl Stream<Item = R> + Send + 'a) -> PutAll<'a> {
         PutAll::new(self, rows)
     }
 
