@@ -95,7 +95,7 @@ async fn ours(client: &Client, spec: &Arc<TableSpec>, load: Load, stacked: bool)
             let (client, spec) = (client.clone(), Arc::clone(&spec));
             let key = Key::new(vec![Value::I64(i64::try_from(number).unwrap_or_default())]);
             let request = if load.write {
-                let values = vec![(1, Value::Blob(Bytes::from_static(VALUE)))];
+                let values = [(1, Value::Blob(Bytes::from_static(VALUE)))];
                 let put = Mutation::put(key, client.next_write_time(), values, Ttl::TableDefault);
                 Request::write(spec, Write::Apply(put))
             } else {

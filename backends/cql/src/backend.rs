@@ -1,6 +1,7 @@
 //! The backend: requests in, futures out.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +15,17 @@ use peristyle_core::{
 use scylla::client::session::Session;
 
 use crate::config::CqlConfig;
+use crate::recycle::{Workers, recycled};
 use crate::request::{Call, Shared};
 use crate::statement::StatementCache;
 use crate::{batch, query, read, schema, session, write};
 
 pub(crate) const NAME: &str = "cql";
+
+thread_local! {
+    static PUTS: Workers<write::Apply> = const { RefCell::new(Vec::new()) };
+    static GETS: Workers<read::Get> = const { RefCell::new(Vec::new()) };
+}
 
 /// A cluster that speaks CQL: Apache Cassandra, `ScyllaDB`, or any other with version 4 of the protocol.
 ///
@@ -122,7 +129,7 @@ impl Backend for CqlBackend {
         let call = Call::new(&request.options, shared.config.request_timeout);
         match request.action {
             Action::Write { table, write } => match write {
-                Write::Apply(mutation) => boxed(|| write::apply(shared, table, mutation, call)),
+                Write::Apply(mutation) => recycled(&PUTS, write::Apply { shared, table, mutation, call }, write::apply),
                 Write::ApplyAll(mutations) => boxed(|| batch::apply_all(shared, table, mutations, call)),
                 Write::Increment { key, deltas } => boxed(|| write::increment(shared, table, key, deltas, call)),
                 Write::CompareAndPut { mutation, condition } => {
@@ -130,7 +137,9 @@ impl Backend for CqlBackend {
                 }
             },
             Action::Read { table, read } => match read {
-                Read::Get { key, columns } => boxed(|| read::get(shared, table, key, columns, call)),
+                Read::Get { key, columns } => {
+                    recycled(&GETS, read::Get { shared, table, key, columns, call }, read::get)
+                }
                 Read::GetAll { keys, columns } => boxed(|| read::get_all(shared, table, keys, columns, call)),
                 Read::Query(query) => boxed(|| query::query(shared, table, query, call)),
                 Read::Scan(scan) => boxed(|| query::scan(shared, table, scan, call)),

@@ -55,6 +55,7 @@ mod error;
 mod part;
 mod query;
 mod read;
+mod recycle;
 mod request;
 mod schema;
 mod segment;

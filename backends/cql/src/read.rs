@@ -20,13 +20,17 @@ const KEYS: usize = 100;
 /// Reads of one `get_all` under way at once.
 const IN_FLIGHT: usize = 64;
 
-pub(crate) async fn get(
-    shared: Arc<Shared>,
-    table: Arc<TableSpec>,
-    key: Key,
-    columns: Projection,
-    call: Call,
-) -> Result<Response> {
+/// The read of one row.
+pub(crate) struct Get {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) table: Arc<TableSpec>,
+    pub(crate) key: Key,
+    pub(crate) columns: Projection,
+    pub(crate) call: Call,
+}
+
+pub(crate) async fn get(get: Get) -> Result<Response> {
+    let Get { shared, table, key, columns, call } = get;
     Shared::check(&table)?;
     let statement = shared.statement(&table, Shape::Get(selection(&columns, &table)), &call).await?;
     one(&shared, &table, &statement, &key, &call).await.map(Response::Row)

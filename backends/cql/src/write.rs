@@ -18,12 +18,16 @@ use crate::part::{Part, check_expiry, parts, seconds, single, sort_cells};
 use crate::request::{Call, Shared};
 use crate::statement::{ColumnSet, Kept, Shape, Statement};
 
-pub(crate) async fn apply(
-    shared: Arc<Shared>,
-    table: Arc<TableSpec>,
-    mut mutation: Mutation,
-    call: Call,
-) -> Result<Response> {
+/// The write of one row.
+pub(crate) struct Apply {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) table: Arc<TableSpec>,
+    pub(crate) mutation: Mutation,
+    pub(crate) call: Call,
+}
+
+pub(crate) async fn apply(apply: Apply) -> Result<Response> {
+    let Apply { shared, table, mut mutation, call } = apply;
     Shared::check(&table)?;
     shared.check_expiry(&table, &mutation)?;
     sort_cells(&mut mutation.cells);

@@ -166,7 +166,7 @@ impl MemoryTable {
             };
             (column, Value::Counter(before.wrapping_add(delta)))
         };
-        let values = deltas.iter().map(add).collect();
+        let values = deltas.iter().map(add);
         let time = self.server_time(key, clock)?;
         self.apply(&Mutation::put(key.clone(), time, values, Ttl::Never), clock.seconds())
     }

@@ -49,10 +49,11 @@ pub enum CellWrite {
 
 impl Mutation {
     /// Puts values into columns of a row; with none, it says that the row exists.
-    pub fn put(key: Key, write_time: WriteTime, values: Vec<(usize, Value)>, ttl: Ttl) -> Self {
-        let marker = values.is_empty().then_some(ttl);
+    pub fn put(key: Key, write_time: WriteTime, values: impl IntoIterator<Item = (usize, Value)>, ttl: Ttl) -> Self {
         let put = |(column, value)| Cell { column, write: CellWrite::Put(value, ttl) };
-        Self { key, write_time, wipe: Wipe::Nothing, marker, cells: values.into_iter().map(put).collect() }
+        let cells: Vec<Cell> = values.into_iter().map(put).collect();
+        let marker = cells.is_empty().then_some(ttl);
+        Self { key, write_time, wipe: Wipe::Nothing, marker, cells }
     }
 
     /// Deletes a row.
@@ -133,7 +134,7 @@ mod tests {
     }
 
     fn put(micros: i64, cells: &[(usize, i64)]) -> Mutation {
-        let values = cells.iter().map(|(column, value)| (*column, Value::from(*value))).collect();
+        let values: Vec<_> = cells.iter().map(|(column, value)| (*column, Value::from(*value))).collect();
         Mutation::put(Key::default(), at(micros), values, Ttl::default())
     }
 
