@@ -67,8 +67,8 @@ const VARIANTS: [(&str, &str, [&str; 3], Right); 18] = [
     ("two peaks", "kappa=0.0001&dip_at=56", ["1..512", "1", "1"], Right::Knee),
     ("collapse", "collapse_above=30", ["1..512", "1", "1"], Right::Knee),
     ("warm-up 20 s", "warmup=20", ["1..512", "1", "1"], Right::Knee),
-    ("standstill", "freeze_at=50&freeze_for=3", ["1..512", "1", "1"], Right::Knee),
-    ("drift 10 %", "drift=0.1&drift_at=60", ["1..512", "1", "1"], Right::Unstable),
+    ("standstill", "freeze_at=20&freeze_for=3", ["1..512", "1", "1"], Right::Knee),
+    ("drift 10 %", "drift=0.1&drift_at=45", ["1..512", "1", "1"], Right::Unstable),
     ("streams, 2-D", "streams=8&nodes=2", ["1..512", "1..8", "1"], Right::Knee),
     ("batch cliff, 2-D", "batch_fail_bytes=5000", ["1..512", "1", "1..256"], Right::Knee),
     ("streams, batch, 3-D", "streams=8&nodes=2&batch_fail_bytes=5000", ["1..512", "1..8", "1..256"], Right::Knee),
@@ -89,6 +89,14 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
     bound.objectives.extend("p99<4ms".parse());
     cases.push(bound);
     Ok(cases)
+}
+
+#[cfg(test)]
+impl Case {
+    /// A server that has a knee.
+    pub(crate) fn knee(server: Server, space: Space) -> Self {
+        Self { name: "test", server, space, objectives: Vec::new(), right: Right::Knee }
+    }
 }
 
 fn case(name: &'static str, server: Server, ranges: [&str; 3], right: Right) -> Case {

@@ -16,6 +16,8 @@ const BUDGET: Duration = Duration::from_secs(120);
 const WARM_UP: f64 = 0.25;
 /// A search that measures more than this doesn't end.
 const ENDLESS: usize = 1000;
+/// Windows of a warm-up that is not longer than usual.
+const USUAL_WARM_UP: usize = 7;
 /// The only operation.
 const OPERATIONS: &[(&str, f64)] = &[("get", 1.0)];
 
@@ -31,6 +33,7 @@ pub(crate) struct Fared {
     pub(crate) covers: Option<bool>,
     /// Errors in the confirming run.
     pub(crate) errors: u64,
+    /// Without those by which a server's warm-up is longer than usual.
     pub(crate) windows: usize,
     /// What each baseline lacks.
     pub(crate) baselines: [f64; BASELINES.len()],
@@ -62,7 +65,8 @@ pub(crate) fn sweep(case: &Case, server: &Server, search: &dyn Search) -> Option
 impl Case {
     /// Runs the search and the baselines with this noise. `best` is the oracle's throughput.
     pub(crate) fn judge(&self, cv: f64, seed: u64, best: f64) -> Option<Fared> {
-        let server = Server { cv, seed: mix(41, seed), ..self.server.clone() };
+        let seed_of_case = self.name.bytes().fold(41, |seed, byte| mix(seed, byte.into()));
+        let server = Server { cv, seed: mix(seed_of_case, seed), ..self.server.clone() };
         let (answer, history) = sweep(self, &server, &Climb::new(self.space, BUDGET, seed))?;
         let chosen = answer.knee.as_ref().or(answer.peak.as_ref());
         let truth = chosen.and_then(|choice| self.truth(choice.point));
@@ -70,6 +74,7 @@ impl Case {
         let trials: Vec<&Trial> = chosen.map_or_else(Vec::new, |choice| {
             choice.trials.iter().filter(fresh).filter_map(|index| history.get(*index)).collect()
         });
+        let warm_ups = history.iter().filter(|trial| trial.probe.purpose == Purpose::WarmUp).count();
         let rates: Vec<f64> = trials.iter().map(|trial| trial.rate).collect();
         let reported = Estimate::of_independent(&rates).zip(truth);
         let covers = |(reported, truth): (Estimate, f64)| {
@@ -82,7 +87,7 @@ impl Case {
             bias: reported.map(|(reported, truth)| reported.mean / truth - 1.0),
             covers: reported.map(covers),
             errors: trials.iter().map(|trial| trial.errors).sum(),
-            windows: history.len(),
+            windows: history.len() - warm_ups.saturating_sub(USUAL_WARM_UP),
             baselines: BASELINES.map(|(_, baseline)| {
                 let mut number = 0;
                 let mut measure = |threads| {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::answer::{Alternative, Answer, Choice, Verdict};
+use super::curve::{Curve, Fits};
 use super::finals::Finals;
 use super::line::Line;
 use super::replay::{Pause, Replay, Time};
@@ -23,6 +24,10 @@ const TURNS: u32 = 3;
 const WARM_UP_THREADS: u32 = 32;
 /// Rows per request in every other window of the warm-up: servers have other code for several rows than for one.
 const WARM_UP_BATCH: u32 = 16;
+/// Standard errors by which a cheaper setting may lack more than [`DELTA`].
+const LENIENCE: f64 = 0.5;
+/// Windows at the most by the number of axes that are searched.
+const MOST_WINDOWS: [u32; 5] = [40, 40, 90, 90, 120];
 
 /// Bracket, refine, compare, confirm. Pure and deterministic for a seed.
 #[derive(Debug, Clone)]
@@ -30,12 +35,20 @@ pub(crate) struct Climb {
     pub(crate) space: Space,
     pub(crate) time: Time,
     pub(crate) seed: u64,
+    fits: Fits,
 }
 
 impl Climb {
     /// A search that spends at most this time, windows and all.
     pub(crate) fn new(space: Space, budget: Duration, seed: u64) -> Self {
-        Self { space, time: Time { budget, window: window_for(&space, budget), rate: None }, seed }
+        let axes = Axis::ALL.into_iter().filter(|axis| !space.on(*axis).is_fixed()).count();
+        let windows = MOST_WINDOWS.get(axes).copied().unwrap_or(u32::MAX);
+        Self {
+            space,
+            time: Time { budget, window: window_for(&space, budget), rate: None, windows },
+            seed,
+            fits: Fits::default(),
+        }
     }
 
     fn decide(&self, run: &mut Replay<'_>) -> Result<Answer, Pause> {
@@ -46,12 +59,12 @@ impl Climb {
         if run.best().is_none() {
             return Ok(self.nothing_works(run));
         }
-        let complete = match self.explore(run) {
-            Ok(()) => true,
-            Err(Pause::Hurry) => false,
+        let (here, complete) = match self.explore(run) {
+            Ok(here) => (here, true),
+            Err(Pause::Hurry) => (run.best().map_or(self.space.lowest(), |it| it.0), false),
             Err(pause) => return Err(pause),
         };
-        Finals { space: &self.space, seed: self.seed, complete, budget: self.time.budget }.decide(run)
+        Finals { space: &self.space, seed: self.seed, here, complete, budget: self.time.budget }.decide(run)
     }
 
     /// Windows that count for nothing, until some in a row are no faster than the best before them: a server that has just
@@ -74,30 +87,32 @@ impl Climb {
         Ok(())
     }
 
-    fn explore(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
-        let mut here = self.space.lowest();
-        for axis in [Axis::Threads, Axis::Batch, Axis::IoThreads, Axis::Pool] {
+    /// Searches one axis after the other and returns where that leads. It begins with the most connections and io threads:
+    /// too few of them hold threads back, too many seldom hurt, and what isn't needed goes at the end.
+    fn explore(&self, run: &mut Replay<'_>) -> Result<Point, Pause> {
+        let lowest = self.space.lowest();
+        let rich = lowest.with(Axis::IoThreads, self.space.io_threads.hi()).with(Axis::Pool, self.space.pool.hi());
+        let mut here = if run.explore(rich)?.is_some() { rich } else { lowest };
+        here = self.advance(run, here, Axis::Threads)?;
+        if !self.space.batch.is_fixed() {
+            here = self.advance(run, here, Axis::Batch)?;
+            // More rows per request save threads, and fewer threads leave room for more rows per request.
+            for _ in 0..TURNS {
+                let before = here;
+                here = self.advance(run, here, Axis::Threads)?;
+                if here.threads * 4 > before.threads * 3 {
+                    break;
+                }
+                here = self.advance(run, here, Axis::Batch)?;
+            }
+        }
+        for axis in [Axis::IoThreads, Axis::Pool] {
             here = self.advance(run, here, axis)?;
         }
-        // More rows per request, and more of the rest, save threads, and fewer threads leave room for more rows per request.
-        let lowest = self.space.lowest();
-        for _ in 0..TURNS {
-            if here.with(Axis::Threads, lowest.threads) == lowest {
-                break;
-            }
-            let before = here.threads;
-            here = self.advance(run, here, Axis::Threads)?;
-            if here.threads * 4 > before * 3 {
-                break;
-            }
-            here = self.advance(run, here, Axis::Batch)?;
+        if !self.space.threads.is_fixed() {
+            self.line(here, Axis::Threads).propose(run)?;
         }
-        for axis in Axis::ALL {
-            let enough = run.best().map_or(0.0, |best| best.1) * (1.0 - DELTA);
-            let value = self.line(here, axis).cheapen(run, enough)?;
-            here = here.with(axis, value);
-        }
-        Ok(())
+        Ok(here)
     }
 
     /// Explores the line through a point and goes to its cheapest good value; for rows per request to the dearest one, because
@@ -108,10 +123,22 @@ impl Climb {
             return Ok(here);
         }
         line.explore(run)?;
-        let Some((best, rate)) = line.best(run) else { return Ok(here) };
-        let enough = run.nearly(here.with(axis, best), rate);
-        let value = if axis == Axis::Batch { line.highest(run, enough) } else { line.lowest(run, enough) };
-        Ok(here.with(axis, value.unwrap_or(best)))
+        if matches!(axis, Axis::IoThreads | Axis::Pool) {
+            match line.settle(run) {
+                // It is for precision alone.
+                Ok(()) | Err(Pause::Hurry) => {}
+                Err(pause) => return Err(pause),
+            }
+        }
+        let Some(curve) = Curve::of(&line, run) else { return Ok(here) };
+        let Some((_, rate)) = curve.peak() else { return Ok(here) };
+        let working = line.working(run);
+        // In doubt the cheaper one: threads are looked at again, these are not.
+        let doubt = |value: u32| if axis == Axis::Threads { 0.0 } else { LENIENCE * curve.doubt(value) };
+        let enough = |value: &u32| curve.rate(*value) >= rate * (1.0 - DELTA - doubt(*value));
+        let value =
+            if axis == Axis::Batch { working.into_iter().rev().find(enough) } else { working.into_iter().find(enough) };
+        Ok(value.map_or(here, |value| here.with(axis, value)))
     }
 
     fn line(&self, through: Point, axis: Axis) -> Line {
@@ -122,7 +149,10 @@ impl Climb {
         let ceiling = run.ceiling();
         let how = ceiling.as_ref().map_or_else(
             || "did nothing at all".to_owned(),
-            |ceiling| format!("failed with {} errors of class {}", ceiling.errors, ceiling.cause),
+            |ceiling| match ceiling.errors {
+                0 => format!("misses {}", ceiling.cause),
+                errors => format!("failed with {errors} errors of class {}", ceiling.cause),
+            },
         );
         Answer {
             verdict: Verdict::NoFeasiblePoint,
@@ -137,7 +167,7 @@ impl Climb {
 
 impl Search for Climb {
     fn next(&self, history: &[Trial]) -> Step {
-        match self.decide(&mut Replay::new(history, self.time)) {
+        match self.decide(&mut Replay::new(history, self.time, &self.fits)) {
             Ok(answer) => Step::Done(Box::new(answer)),
             Err(Pause::Measure(probe)) => Step::Measure(probe),
             Err(Pause::Hurry) => Step::Done(Box::new(self.conclude(history, End::Budget))),
@@ -145,7 +175,7 @@ impl Search for Climb {
     }
 
     fn conclude(&self, history: &[Trial], end: End) -> Answer {
-        let mut run = Replay::new(history, self.time);
+        let mut run = Replay::new(history, self.time, &self.fits);
         // The outcome is known: there is no more. What counts is what the replay has gathered.
         let _ = self.decide(&mut run);
         so_far(&run, history.len(), self.time.budget, end)
@@ -200,7 +230,9 @@ pub(super) fn cheaper(run: &Replay<'_>, knee: Point) -> Vec<Alternative> {
 fn window_for(space: &Space, budget: Duration) -> Duration {
     let rungs = |axis: Axis| if space.on(axis).is_fixed() { 0 } else { space.on(axis).ladder().len() + 2 };
     let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2 + rungs(Axis::Batch) / 2;
-    let windows = u32::try_from(exploring + 46).unwrap_or(u32::MAX);
+    let settled = [Axis::IoThreads, Axis::Pool].into_iter().filter(|axis| !space.on(*axis).is_fixed());
+    let settling = 12 * settled.count();
+    let windows = u32::try_from(exploring + settling + 28).unwrap_or(u32::MAX);
     // A third on top of each window for its warm-up, connecting, and waiting for the last answers.
     (budget * 3 / 4 / windows).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::answer::{Answer, Choice, Verdict};
 use super::climb::so_far;
+use super::curve::Fits;
 use super::replay::{Pause, Replay, Time};
 use super::{End, Purpose, Search, Step, Trial};
 use crate::space::Point;
@@ -22,7 +23,7 @@ impl Fixed {
     /// A run that takes about this time.
     pub(crate) fn new(point: Point, budget: Duration, rate: Option<f64>) -> Self {
         let window = (budget * 3 / 4 / (WINDOWS + 1)).max(Duration::from_millis(100));
-        Self { point, time: Time { budget, window, rate } }
+        Self { point, time: Time { budget, window, rate, windows: u32::MAX } }
     }
 
     fn measure(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
@@ -56,7 +57,7 @@ impl Fixed {
 
 impl Search for Fixed {
     fn next(&self, history: &[Trial]) -> Step {
-        match self.measure(&mut Replay::new(history, self.time)) {
+        match self.measure(&mut Replay::new(history, self.time, &Fits::default())) {
             Err(Pause::Measure(probe)) => Step::Measure(probe),
             Ok(()) | Err(Pause::Hurry) => Step::Done(Box::new(self.conclude(history, End::Budget))),
         }
@@ -64,7 +65,8 @@ impl Search for Fixed {
 
     /// The budget of a run is its length, so its end is no failure.
     fn conclude(&self, history: &[Trial], end: End) -> Answer {
-        let mut run = Replay::new(history, self.time);
+        let fits = Fits::default();
+        let mut run = Replay::new(history, self.time, &fits);
         // Only what the replay has gathered counts.
         let _ = self.measure(&mut run);
         let measured = self.answer(&run).filter(|_| end == End::Budget);

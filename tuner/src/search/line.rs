@@ -1,16 +1,29 @@
 //! The search along one axis.
 
-use super::DELTA;
-use super::replay::{Pause, Replay};
+use super::curve::Curve;
+use super::replay::{Pause, Replay, Tally};
+use super::{DELTA, Purpose};
 use crate::space::{Axis, Point, Span};
-use crate::stats::between;
+use crate::stats::{between, real_len};
 
 /// Doublings without a gain after which an ascent stops.
 const FLAT: u32 = 3;
 /// Doublings with a clear loss after which it stops.
 const DROPS: u32 = 2;
-/// Midpoints that are tried around the best one.
-const MIDPOINTS: u32 = 3;
+/// Points that the curve may propose.
+const PROPOSALS: u32 = 4;
+/// Halvings of the distance to a value that fails, or where throughput breaks off.
+const HALVINGS: u32 = 4;
+/// What is left behind a cliff, at the most.
+const CLIFF: f64 = 0.7;
+/// A misfit of the model from which on the middle between measured values may hold more than it knows.
+const MISFIT: f64 = 0.02;
+/// Values closer than this share of themselves can't be told apart.
+const NEAR: u32 = 12;
+
+/// Rounds of measuring again what chance may have decided, and the doubt that is left to it.
+const SETTLING: usize = 5;
+const DOUBT: f64 = 0.01;
 
 /// The points that differ from one point on one axis alone.
 #[derive(Debug, Clone, Copy)]
@@ -21,35 +34,42 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    fn at(&self, value: u32) -> Point {
+    pub(crate) fn at(&self, value: u32) -> Point {
         self.through.with(self.axis, value)
     }
 
-    /// Measures up and down from the point by doubling and halving, then around the best.
+    /// What was measured on this line, ascending.
+    pub(crate) fn tallies<'r>(&self, run: &'r Replay<'_>) -> Vec<(u32, &'r Tally)> {
+        let on_line = run.tallies().iter().filter(|(point, _)| point.with(self.axis, 1) == self.at(1));
+        let mut on_line: Vec<_> = on_line.map(|(point, tally)| (point.on(self.axis), tally)).collect();
+        on_line.sort_by_key(|it| it.0);
+        on_line
+    }
+
+    /// Measures up and down from the point by doubling and halving, then where throughput breaks off, and where the curve of all
+    /// that says that more may be found.
     pub(crate) fn explore(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
         let here = self.through.on(self.axis);
         run.explore(self.through)?;
         let above: Vec<u32> = self.span.ladder().into_iter().filter(|rung| *rung > here).collect();
         let below: Vec<u32> = self.span.ladder().into_iter().rev().filter(|rung| *rung < here).collect();
-        self.walk(run, &above, FLAT)?;
-        self.walk(run, &below, u32::MAX)?;
-        self.refine(run)
+        self.walk(run, &above, FLAT, DROPS)?;
+        // On the way down the first clear loss is enough: what is sought there is only the cheap end of a plateau.
+        self.walk(run, &below, u32::MAX, 1)?;
+        self.approach(run)?;
+        self.propose(run)
     }
 
     /// Measures one value after the other until there is nothing to gain that way, or a failure.
-    fn walk(&self, run: &mut Replay<'_>, values: &[u32], patience: u32) -> Result<(), Pause> {
-        // On the way down the first clear loss is enough: what is sought there is only the cheap end of a plateau.
-        let enough = if patience == u32::MAX { 1 } else { DROPS };
-        let mut mark = self.best(run);
+    fn walk(&self, run: &mut Replay<'_>, values: &[u32], patience: u32, enough: u32) -> Result<(), Pause> {
+        let mut best = self.best(run).map_or(0.0, |it| it.1);
         let (mut flat, mut drops) = (0, 0);
         for value in values {
             let Some(rate) = run.explore(self.at(*value))? else { return Ok(()) };
-            let (best, best_rate) = mark.unwrap_or((*value, 0.0));
-            let doubt = self.doubt(run, best).hypot(self.doubt(run, *value));
-            let lost = rate < best_rate * (1.0 - 2.0 * DELTA) && best_rate - rate > doubt;
-            drops = if lost { drops + 1 } else { 0 };
-            if rate > best_rate * (1.0 + DELTA) {
-                (mark, flat) = (Some((*value, rate)), 0);
+            let doubt = 3.0 * run.noise();
+            drops = if rate < best * (1.0 - doubt.max(2.0 * DELTA)) { drops + 1 } else { 0 };
+            if rate > best * (1.0 + DELTA) {
+                (best, flat) = (rate, 0);
             } else {
                 flat += 1;
             }
@@ -60,69 +80,107 @@ impl Line {
         Ok(())
     }
 
-    fn doubt(&self, run: &Replay<'_>, value: u32) -> f64 {
-        run.tallies().get(&self.at(value)).map_or(0.0, super::replay::Tally::doubt)
+    /// Where throughput breaks off: the last value that works with a rate near the best, and the next one, which fails or gives
+    /// much less. What lies behind it is another country.
+    pub(crate) fn cliff(&self, run: &Replay<'_>) -> Option<(u32, u32)> {
+        let (best, rate) = self.best(run)?;
+        let tallies = self.tallies(run);
+        let good = |tally: &Tally| tally.is_feasible() && tally.mean() >= rate * CLIFF;
+        let bad = tallies.iter().find(|(value, tally)| *value > best && !good(tally))?.0;
+        let last = tallies.iter().rev().find(|(value, tally)| *value < bad && good(tally))?.0;
+        Some((last, bad))
     }
 
-    fn refine(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
-        for _ in 0..MIDPOINTS {
-            let Some((best, _)) = self.best(run) else { return Ok(()) };
-            let known = self.known(run);
-            let above = known.iter().map(|known| known.0).find(|value| *value > best);
-            let below = known.iter().map(|known| known.0).rev().find(|value| *value < best);
-            let middles = [above.map(|above| between(best, above)), below.map(|below| between(below, best))];
-            let fresh = |value: &u32| !run.tallies().contains_key(&self.at(*value));
-            let Some(middle) = middles.into_iter().flatten().find(fresh) else { return Ok(()) };
+    /// Halves the distance between the two sides of a cliff.
+    pub(crate) fn approach(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
+        for _ in 0..HALVINGS {
+            let Some((good, bad)) = self.cliff(run) else { return Ok(()) };
+            let middle = between(good, bad);
+            if (bad - good) * NEAR <= good.max(NEAR)
+                || !self.is_steep(run, good, bad)
+                || middle == good
+                || middle == bad
+            {
+                return Ok(());
+            }
             run.explore(self.at(middle))?;
         }
         Ok(())
     }
 
-    /// The values that were measured on this line, ascending; `None` for those that failed.
-    fn known(&self, run: &Replay<'_>) -> Vec<(u32, Option<f64>)> {
-        let on_line = run.tallies().iter().filter(|(point, _)| point.with(self.axis, 1) == self.at(1));
-        let mut known: Vec<_> =
-            on_line.map(|(point, tally)| (point.on(self.axis), tally.is_feasible().then(|| tally.mean()))).collect();
-        known.sort_by_key(|known| known.0);
-        known
+    /// Whether a cliff matters: it fails, or breaks off at once, and does not just fall with every step.
+    fn is_steep(&self, run: &Replay<'_>, good: u32, bad: u32) -> bool {
+        let tally = |value: u32| run.tallies().get(&self.at(value));
+        let (Some(good_tally), Some(bad_tally)) = (tally(good), tally(bad)) else { return false };
+        !bad_tally.is_feasible() || bad_tally.mean() < good_tally.mean() * CLIFF && bad <= good * 2
     }
 
-    /// The value with the highest rate on this line.
-    pub(crate) fn best(&self, run: &Replay<'_>) -> Option<(u32, f64)> {
-        let feasible = self.known(run).into_iter().filter_map(|(value, rate)| Some((value, rate?)));
-        feasible.max_by(|a, b| a.1.total_cmp(&b.1))
-    }
-
-    /// The lowest value that gives at least this rate.
-    pub(crate) fn lowest(&self, run: &Replay<'_>, enough: f64) -> Option<u32> {
-        self.known(run).into_iter().find(|(_, rate)| rate.is_some_and(|rate| rate >= enough)).map(|known| known.0)
-    }
-
-    /// The highest value that gives at least this rate.
-    pub(crate) fn highest(&self, run: &Replay<'_>, enough: f64) -> Option<u32> {
-        let mut falling = self.known(run).into_iter().rev();
-        falling.find(|(_, rate)| rate.is_some_and(|rate| rate >= enough)).map(|known| known.0)
-    }
-
-    /// Narrows where the rate falls below `enough`, and returns the lowest value that gives it.
-    pub(crate) fn cheapen(&self, run: &mut Replay<'_>, enough: f64) -> Result<u32, Pause> {
-        let mut good = self.lowest(run, enough).unwrap_or_else(|| self.through.on(self.axis));
-        loop {
-            let below = self.known(run).into_iter().map(|known| known.0).rev().find(|value| *value < good);
-            let bad = match below {
-                Some(value) => value,
-                None if good > self.span.lo() => (good / 2).max(self.span.lo()),
-                None => return Ok(good),
+    /// Measures the cheapest value that gives enough, the next cheaper one and the best again, until chance no longer decides among
+    /// them, or for some rounds.
+    pub(crate) fn settle(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
+        for round in 1..=SETTLING {
+            let Some(curve) = Curve::of(self, run) else { return Ok(()) };
+            let working = self.working(run);
+            let Some((peak, rate)) =
+                working.iter().map(|value| (*value, curve.rate(*value))).max_by(|a, b| a.1.total_cmp(&b.1))
+            else {
+                return Ok(());
             };
-            let middle = if below.is_some() { between(bad, good) } else { bad };
-            // A step of an eighth changes the rate by less than can be told apart.
-            let narrow = below.is_some() && (good - bad) * 8 <= good;
-            if narrow || run.tallies().contains_key(&self.at(middle)) {
-                return Ok(good);
-            }
-            if run.explore(self.at(middle))?.is_some_and(|rate| rate >= enough) {
-                good = middle;
+            let enough =
+                working.iter().position(|value| curve.rate(*value) >= rate * (1.0 - DELTA)).unwrap_or_default();
+            let around = working.iter().skip(enough.saturating_sub(1)).take(2).copied();
+            let mut values: Vec<u32> = around.chain([peak]).collect();
+            values.dedup();
+            let noise = run.noise();
+            for value in values {
+                let windows = run.tallies().get(&self.at(value)).map_or(0, |tally| tally.rates.len());
+                if noise > DOUBT * real_len(windows.max(1)).sqrt() && windows <= round {
+                    run.measure(self.at(value), Purpose::Explore)?;
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Measures where the curve has its knee and its peak.
+    pub(crate) fn propose(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
+        for _ in 0..PROPOSALS {
+            let Some(curve) = Curve::of(self, run) else { return Ok(()) };
+            let peak = curve.peak().map(|it| it.0);
+            let middles = if curve.misfit() > MISFIT { self.middles(run) } else { Vec::new() };
+            let proposals = [curve.knee(), peak].into_iter().flatten().chain(middles);
+            let Some(value) = proposals.into_iter().find(|value| self.is_new(run, *value)) else { return Ok(()) };
+            run.explore(self.at(value))?;
+        }
+        Ok(())
+    }
+
+    /// The middles between the best value and its neighbours.
+    fn middles(&self, run: &Replay<'_>) -> Vec<u32> {
+        let Some((best, _)) = self.best(run) else { return Vec::new() };
+        let known = self.tallies(run);
+        let above = known.iter().map(|it| it.0).find(|value| *value > best);
+        let below = known.iter().map(|it| it.0).rev().find(|value| *value < best);
+        [above.map(|above| between(best, above)), below.map(|below| between(below, best))]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// Whether nothing was measured at or near a value.
+    fn is_new(&self, run: &Replay<'_>, value: u32) -> bool {
+        self.tallies(run).iter().all(|(known, _)| known.abs_diff(value) * NEAR > value)
+    }
+
+    /// The value with the highest mean on this line.
+    pub(crate) fn best(&self, run: &Replay<'_>) -> Option<(u32, f64)> {
+        let feasible = self.tallies(run).into_iter().filter(|it| it.1.is_feasible());
+        feasible.map(|(value, tally)| (value, tally.mean())).max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The measured values that work, up to where throughput breaks off.
+    pub(crate) fn working(&self, run: &Replay<'_>) -> Vec<u32> {
+        let end = self.cliff(run).map_or(u32::MAX, |(_, bad)| bad);
+        self.tallies(run).into_iter().filter(|it| it.1.is_feasible() && it.0 < end).map(|it| it.0).collect()
     }
 }

@@ -5,6 +5,8 @@
 
 mod answer;
 mod climb;
+mod curve;
+mod drift;
 mod finals;
 mod fixed;
 mod line;

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::curve::Fits;
 use super::{Ceiling, DELTA, Probe, Purpose, Trial, missed};
 use crate::objective::Late;
 use crate::space::Point;
-use crate::stats::real_len;
+use crate::stats::{real, real_len};
 
 /// Why the procedure can't go on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,11 +61,6 @@ impl Tally {
         self.errors == 0 && self.rates.iter().any(|rate| *rate > 0.0) && missed(&self.late).is_none()
     }
 
-    /// How far the mean may be off: two standard errors.
-    pub(crate) fn doubt(&self) -> f64 {
-        2.0 * self.std_err / real_len(self.rates.len().max(1)).sqrt()
-    }
-
     /// The mean over the windows.
     pub(crate) fn mean(&self) -> f64 {
         self.rates.iter().sum::<f64>() / real_len(self.rates.len().max(1))
@@ -80,25 +76,38 @@ pub(crate) struct Time {
     pub(crate) window: Duration,
     /// Requests per second in open loop.
     pub(crate) rate: Option<f64>,
+    /// Windows at the most.
+    pub(crate) windows: u32,
 }
 
 /// The windows to keep time for, so that what was found can be compared and confirmed.
-pub(crate) const RESERVE: u32 = 20;
-/// The windows of a confirmation.
-pub(crate) const CONFIRMATIONS: u32 = 4;
+pub(crate) const RESERVE: u32 = 18;
+/// The windows to keep for the fresh run.
+pub(crate) const CONFIRMATION: u32 = 9;
+/// What the noise is taken to be worth in pairs of windows before there are any.
+const PRIOR_PAIRS: f64 = 3.0;
+/// How much windows differ beyond what the differences within one show.
+const BETWEEN: f64 = 1.4;
+/// Windows of the warm-up that count towards the most windows; a server that takes longer to warm up is not searched less for that.
+const FREE_WARM_UPS: usize = 7;
+/// Failed requests of one window that are more than chance.
+const CERTAIN: u64 = 5;
 
 /// A history under replay.
 #[derive(Debug)]
 pub(crate) struct Replay<'h> {
     history: &'h [Trial],
     next: usize,
+    fits: &'h Fits,
+    /// Windows that exploring must leave.
+    reserve: u32,
     time: Time,
     tallies: BTreeMap<Point, Tally>,
 }
 
 impl<'h> Replay<'h> {
-    pub(crate) fn new(history: &'h [Trial], time: Time) -> Self {
-        Self { history, next: 0, time, tallies: BTreeMap::new() }
+    pub(crate) fn new(history: &'h [Trial], time: Time, fits: &'h Fits) -> Self {
+        Self { history, next: 0, fits, reserve: RESERVE, time, tallies: BTreeMap::new() }
     }
 
     /// The result of this window, if it is in the history and there was time for it.
@@ -130,8 +139,22 @@ impl<'h> Replay<'h> {
         if first.is_feasible() {
             return Ok(Some(first.rate));
         }
+        if first.errors > CERTAIN || first.late.iter().any(|late| real(late.slow) > 2.0 * late.allowed * real(late.all))
+        {
+            return Ok(None);
+        }
         let again = self.measure(point, Purpose::Explore)?;
         Ok(again.is_feasible().then_some(again.rate))
+    }
+
+    /// From now on exploring need leave no more than the fresh run.
+    pub(crate) fn enter_finals(&mut self) {
+        self.reserve = CONFIRMATION;
+    }
+
+    /// The fits of all replays.
+    pub(crate) fn fits(&self) -> &'h Fits {
+        self.fits
     }
 
     /// What is known by point.
@@ -147,12 +170,6 @@ impl<'h> Replay<'h> {
     /// The index of the next window.
     pub(crate) fn position(&self) -> usize {
         self.next
-    }
-
-    /// The rate that counts as within [`DELTA`] of a point's while there is but one window of each: a standard error less, for
-    /// the best of many windows owes a part of its rate to luck. The finals compare more strictly.
-    pub(crate) fn nearly(&self, point: Point, rate: f64) -> f64 {
-        rate * (1.0 - DELTA) - self.tallies.get(&point).map_or(0.0, Tally::doubt) / 2.0
     }
 
     /// The point with the highest mean, among those without errors.
@@ -179,10 +196,29 @@ impl<'h> Replay<'h> {
     fn has_time_for(&self, purpose: Purpose) -> bool {
         let keep = match purpose {
             Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm => 0,
-            Purpose::Explore => RESERVE,
-            Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => 2 * CONFIRMATIONS,
+            Purpose::Explore => self.reserve,
+            Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => CONFIRMATION,
         };
-        self.spent() + self.cost() * (keep + 1) <= self.time.budget
+        let warm_ups = self.history.iter().take_while(|trial| trial.probe.purpose == Purpose::WarmUp).count();
+        let done = u32::try_from(self.next - warm_ups.saturating_sub(FREE_WARM_UPS).min(self.next)).unwrap_or(u32::MAX);
+        done.saturating_add(keep) < self.time.windows && self.spent() + self.cost() * (keep + 1) <= self.time.budget
+    }
+
+    /// The relative standard deviation of windows of the same point: from the differences of successive ones (von Neumann 1941),
+    /// which a step or trend hardly touches, and while those are few from the differences within windows.
+    pub(crate) fn noise(&self) -> f64 {
+        let (mut squares, mut pairs) = (0.0, 0.0);
+        let mut within = Vec::new();
+        for tally in self.tallies.values().filter(|tally| tally.is_feasible()) {
+            let mean = tally.mean();
+            let differences = tally.rates.iter().zip(tally.rates.iter().skip(1));
+            squares += differences.map(|(a, b)| ((b - a) / mean).powi(2) / 2.0).sum::<f64>();
+            pairs += real_len(tally.rates.len().saturating_sub(1));
+            within.push(tally.std_err / mean);
+        }
+        within.sort_by(f64::total_cmp);
+        let within = within.get(within.len() / 2).copied().unwrap_or_default() * BETWEEN;
+        ((squares + PRIOR_PAIRS * within * within) / (pairs + PRIOR_PAIRS)).sqrt()
     }
 
     /// What a window costs with all that belongs to it: by experience, or by a guess before there is any.

@@ -17,7 +17,7 @@ pub(crate) enum Met {
 }
 
 /// Judges `slow` of `all` requests against the share that may be slow, by the binomial distribution: the test behind the early
-/// stopping of MLPerf's load generator (mlcommons/inference, `early_stopping.cc`).
+/// stopping of `MLPerf`'s load generator (mlcommons/inference, `early_stopping.cc`).
 pub(crate) fn judge(slow: u64, all: u64, allowed: f64) -> Met {
     let Ok(binomial) = Binomial::new(allowed.clamp(0.0, 1.0), all) else { return Met::Undecided };
     if all == 0 {

@@ -8,7 +8,12 @@ use super::real_len;
 /// Distinct concurrencies that a fit needs.
 const LEAST: usize = 4;
 /// Below this a coefficient is at its bound, zero, for any number of clients that a search visits.
-const AT_BOUND: f64 = 1e-9;
+const AT_BOUND: f64 = 1e-7;
+
+/// When a simplex has converged, on curves whose top is one.
+const TOLERANCE: f64 = 1e-12;
+/// How often a descent begins again where it ended.
+const RESTARTS: u32 = 6;
 
 /// X(N) = λN / (1 + σ(N−1) + κN(N−1)), after Gunther, *Guerrilla Capacity Planning* (2007).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,12 +41,16 @@ impl Usl {
             return None;
         }
         let most = curve.iter().map(|(n, _)| *n).fold(1.0, f64::max);
+        // On a scale of one, so that one tolerance serves every curve.
+        let top = curve.iter().map(|(_, x)| *x).fold(0.0, f64::max);
+        let curve: Vec<(f64, f64)> = curve.into_iter().map(|(n, x)| (n, x / top)).collect();
         let problem = Problem { curve: &curve };
-        // From the scale of the data: half of the work shared at the far end, a peak there, and none at all.
-        let starts = [[(0.5 / most).sqrt(), 1.0 / most], [0.5, 0.1 / most], [0.1, 0.0]];
+        // From the scale of the data: half of the work shared at the far end and a peak there, and nothing shared among pairs.
+        let starts = [[(0.5 / most).sqrt(), 1.0 / most], [0.2, 0.0]];
         let fits = starts.into_iter().filter_map(|start| descend(&problem, start));
         let (_, [a, b]) = fits.min_by(|x, y| x.0.total_cmp(&y.0))?;
-        Some(problem.model(a, b))
+        let model = problem.model(a, b);
+        Some(Self { lambda: model.lambda * top, ..model })
     }
 
     /// Its throughput at a concurrency.
@@ -107,17 +116,17 @@ impl CostFunction for &Problem<'_> {
 /// Descends from a start, and from where that ended again, until nothing is gained: a simplex can collapse too early.
 fn descend(problem: &Problem<'_>, start: [f64; 2]) -> Option<(f64, [f64; 2])> {
     let mut best = (f64::INFINITY, start);
-    for _ in 0..8 {
+    for _ in 0..RESTARTS {
         let [a, b] = best.1;
         let simplex = vec![vec![a, b], vec![a * 1.1 + 0.01, b], vec![a, b * 1.1 + 1e-3]];
-        let solver = NelderMead::new(simplex).with_sd_tolerance(1e-14).ok()?;
-        let done = Executor::new(problem, solver).configure(|state| state.max_iters(400)).run().ok()?;
+        let solver = NelderMead::new(simplex).with_sd_tolerance(TOLERANCE).ok()?;
+        let done = Executor::new(problem, solver).configure(|state| state.max_iters(200)).run().ok()?;
         let found = done.state.best_param?;
         let gained = best.0 - done.state.best_cost;
         if done.state.best_cost < best.0 {
             best = (done.state.best_cost, [*found.first()?, *found.get(1)?]);
         }
-        if gained <= 1e-12 * best.0.max(f64::MIN_POSITIVE) {
+        if gained <= best.0 * TOLERANCE {
             break;
         }
     }
