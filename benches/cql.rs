@@ -89,19 +89,22 @@ async fn bare(address: &str) -> Result<Bare, Box<dyn std::error::Error>> {
 
 /// The bare backend, or the client with its whole stack.
 async fn ours(client: &Client, spec: &Arc<TableSpec>, load: Load, stacked: bool) -> Block {
+    let ours = Arc::new((client.clone(), Arc::clone(spec)));
     run(load.in_flight, load.each, || {
-        let (client, spec) = (client.clone(), Arc::clone(spec));
+        let ours = Arc::clone(&ours);
         move |number| {
-            let (client, spec) = (client.clone(), Arc::clone(&spec));
+            let ours = Arc::clone(&ours);
+            let (client, spec) = &*ours;
             let key = Key::new(vec![Value::I64(i64::try_from(number).unwrap_or_default())]);
             let request = if load.write {
                 let values = [(1, Value::Blob(Bytes::from_static(VALUE)))];
                 let put = Mutation::put(key, client.next_write_time(), values, Ttl::TableDefault);
-                Request::write(spec, Write::Apply(put))
+                Request::write(Arc::clone(spec), Write::Apply(put))
             } else {
-                Request::read(spec, Read::Get { key, columns: Projection::default() })
+                Request::read(Arc::clone(spec), Read::Get { key, columns: Projection::default() })
             };
             async move {
+                let (client, _) = &*ours;
                 let answer = if stacked {
                     client.call(request).await
                 } else {

@@ -89,7 +89,7 @@ impl<J: Send + 'static> Future for Job<J> {
             let spare = self.worker.take();
             self.idle.with_borrow_mut(|idle| {
                 if idle.len() < KEPT {
-                    idle.extend(spare)
+                    idle.extend(spare);
                 }
             });
         }
