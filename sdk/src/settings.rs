@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use peristyle_core::client::ClientBuilder;
+use peristyle_core::layers::Autopilot;
 use peristyle_core::setting::choice;
 use peristyle_core::{Error, Grouping, Result};
 use url::form_urlencoded::{Serializer, parse};
@@ -47,6 +48,7 @@ impl Settings {
             "batch_concurrency" => self.batch_concurrency = Some(count(name, value)?),
             "batching" => self.batching = Some(choice(name, value, &Grouping::NAMES)?),
             "concurrency" if value == "off" => self.concurrency = Some(Limit::Off),
+            "concurrency" if value == "auto" => self.concurrency = Some(Limit::Auto),
             "concurrency" => self.concurrency = Some(Limit::Requests(count(name, value)?)),
             "retry" => self.retry = Some(switch(name, value)?),
             "tuned" => self.tuned = Some(Tuned::load(value)?),
@@ -84,9 +86,16 @@ impl Settings {
         builder = match self.concurrency {
             Some(Limit::Off) => builder.without_concurrency(),
             Some(Limit::Requests(requests)) => builder.concurrency(requests),
+            Some(Limit::Auto) => builder.autopilot(self.autopilot()),
             None => builder,
         };
         if self.retry == Some(false) { builder.without_retry() } else { builder }
+    }
+
+    /// The autopilot, from where the tuned file says that the knee was.
+    fn autopilot(&self) -> Autopilot {
+        let threads = self.tuned.as_ref().and_then(|tuned| clamp(tuned.threads));
+        threads.map_or_else(Autopilot::default, |threads| Autopilot::default().start(threads.get()))
     }
 }
 
@@ -95,6 +104,7 @@ impl Settings {
 enum Limit {
     Off,
     Requests(NonZeroUsize),
+    Auto,
 }
 
 fn switch(name: &str, value: &str) -> Result<bool> {
@@ -133,6 +143,7 @@ mod tests {
         let (settings, rest) = Settings::split("memory:?concurrency=off&retry=off").unwrap();
         assert_eq!((settings.concurrency, settings.retry, &*rest), (Some(Limit::Off), Some(false), "memory:"));
         assert_eq!(Settings::split("memory:?batching=partition").unwrap().0.batching, Some(Grouping::Partition));
+        assert_eq!(Settings::split("memory:?concurrency=auto").unwrap().0.concurrency, Some(Limit::Auto));
         assert_eq!(Settings::split("memory:").unwrap().1, "memory:");
     }
 

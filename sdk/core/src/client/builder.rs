@@ -14,8 +14,8 @@ use crate::clock::{Clock, WriteClock};
 use crate::error::Error;
 use crate::grouping::Grouping;
 use crate::layers::{
-    AttemptTimeoutLayer, BatchLayer, CheckLayer, CircuitLayer, CircuitPolicy, ConcurrencyLayer, DeadlineLayer,
-    HedgeLayer, ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy,
+    AttemptTimeoutLayer, Autopilot, BatchLayer, CheckLayer, CircuitLayer, CircuitPolicy, ConcurrencyLayer,
+    DeadlineLayer, HedgeLayer, ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy,
 };
 use crate::request::Request;
 use crate::response::Response;
@@ -165,6 +165,14 @@ impl ClientBuilder {
     #[must_use]
     pub fn concurrency(mut self, requests: NonZeroUsize) -> Self {
         self.concurrency = ConcurrencyLayer::new(requests);
+        self
+    }
+
+    /// Lets as many requests be under way as are worth it, as the [autopilot](Autopilot) finds and follows. The others queue,
+    /// up to 65 536 of them. It is one limit for all of the backend's servers.
+    #[must_use]
+    pub fn autopilot(mut self, autopilot: Autopilot) -> Self {
+        self.concurrency = ConcurrencyLayer::autopilot(autopilot);
         self
     }
 

@@ -17,6 +17,7 @@
 )]
 
 pub mod attempt_timeout;
+pub mod autopilot;
 pub mod batch;
 mod budget;
 pub mod check;
@@ -38,6 +39,7 @@ mod timer;
 mod waiting;
 
 pub use self::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};
+pub use self::autopilot::Autopilot;
 pub use self::batch::{Batch, BatchLayer};
 pub use self::budget::Budget;
 pub use self::check::{Check, CheckLayer};

@@ -39,6 +39,9 @@ pub const HEDGES: &str = "nodes.speculative-executions";
 /// Times that a circuit opened: a counter by `endpoint`. The Java driver has no such thing.
 pub const CIRCUIT_OPENED: &str = "nodes.circuit.opened";
 
+/// How many requests the autopilot lets be under way: a gauge.
+pub const CONCURRENCY_LIMIT: &str = "session.concurrency.limit";
+
 /// Streamers that were dropped without `close`: a counter.
 pub const STREAMER_UNCLOSED: &str = "session.streamer.unclosed";
 

@@ -43,7 +43,7 @@ fn all(builder: ClientBuilder) -> ClientBuilder {
 
 #[tokio::test]
 async fn the_contract_holds_with_each_layer_alone_and_with_all_of_them() {
-    let settings: [(&str, Setting); 11] = [
+    let settings: [(&str, Setting); 12] = [
         ("no layer", bare),
         ("observe", |builder| builder.without_retry().without_concurrency()),
         ("rate limit", |builder| bare(builder).rate_limit(rate())),
@@ -53,6 +53,7 @@ async fn the_contract_holds_with_each_layer_alone_and_with_all_of_them() {
         ("batch by partition", |builder| bare(builder).batch(Grouping::Partition)),
         ("batch by owner", |builder| bare(builder).batch(Grouping::Owner)),
         ("concurrency", |builder| bare(builder).concurrency(few())),
+        ("autopilot", |builder| bare(builder).autopilot(Autopilot::default())),
         ("circuit", |builder| bare(builder).circuit(CircuitPolicy::default())),
         ("all", all),
     ];

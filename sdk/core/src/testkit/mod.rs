@@ -14,6 +14,7 @@ pub mod arbitrary;
 mod cases;
 mod fixture;
 mod history;
+pub mod simulator;
 #[cfg(feature = "testkit")]
 mod suite;
 pub mod values;

@@ -7,15 +7,19 @@ use std::task::{Context, Poll, ready};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::steering::{End, Flight, Steering};
 use crate::error::{Error, ErrorKind, Outcome, Result};
+use crate::layers::Autopilot;
 use crate::layers::names::THROTTLING_ERRORS;
 use crate::layers::waiting::Waiting;
-use crate::request::RequestOptions;
+use crate::request::{Request, RequestOptions};
+use crate::response::Response;
 
 #[derive(Debug)]
 pub(super) struct Limit {
     permits: Arc<Semaphore>,
     requests: usize,
+    steering: Option<Steering>,
     waiting: AtomicUsize,
     queue: usize,
 }
@@ -23,12 +27,32 @@ pub(super) struct Limit {
 impl Limit {
     pub(super) fn new(requests: NonZeroUsize, queue: usize) -> Self {
         let requests = requests.get().min(Semaphore::MAX_PERMITS);
-        Self { permits: Arc::new(Semaphore::new(requests)), requests, waiting: AtomicUsize::new(0), queue }
+        let permits = Arc::new(Semaphore::new(requests));
+        Self { permits, requests, steering: None, waiting: AtomicUsize::new(0), queue }
     }
 
-    /// A permit, if one is free.
-    pub(super) fn try_take(&self) -> Option<Permit> {
-        Arc::clone(&self.permits).try_acquire_owned().ok().map(Permit)
+    /// A limit that the autopilot moves.
+    pub(super) fn steered(autopilot: Autopilot, queue: usize) -> Self {
+        let steering = Steering::new(autopilot);
+        let requests = NonZeroUsize::new(steering.limit()).unwrap_or(NonZeroUsize::MIN);
+        Self { steering: Some(steering), ..Self::new(requests, queue) }
+    }
+
+    pub(super) fn requests(&self) -> usize {
+        self.steering.as_ref().map_or(self.requests, Steering::limit)
+    }
+
+    /// A permit for a request, if one is free.
+    #[inline]
+    pub(super) fn try_take(self: &Arc<Self>, request: &Request) -> Option<Permit> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
+        Some(self.permit(permit, request.rows(), request.options))
+    }
+
+    #[inline]
+    fn permit(self: &Arc<Self>, permit: OwnedSemaphorePermit, rows: usize, options: RequestOptions) -> Permit {
+        let steered = self.steering.is_some().then(|| (Arc::clone(self), Flight::new(rows, options)));
+        Permit { permit: Some(permit), steered: steered.map(Box::new) }
     }
 
     #[cfg(test)]
@@ -51,7 +75,8 @@ impl Limit {
         metrics::counter!(THROTTLING_ERRORS).increment(1);
         let message = format!(
             "{} requests are under way and {} wait, which is the most; send less at a time, or raise the limits",
-            self.requests, self.queue
+            self.requests(),
+            self.queue
         );
         Err(Error::new(ErrorKind::Overloaded, message).with_outcome(Outcome::NotApplied))
     }
@@ -59,7 +84,42 @@ impl Limit {
 
 /// The right to be under way, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Permit(#[expect(dead_code, reason = "kept for its drop")] OwnedSemaphorePermit);
+pub(super) struct Permit {
+    permit: Option<OwnedSemaphorePermit>,
+    steered: Option<Box<(Arc<Limit>, Flight)>>,
+}
+
+impl Permit {
+    /// Gives it back with the answer.
+    #[inline]
+    pub(super) fn answered(mut self, answer: &Result<Response>) {
+        if let Some(steered) = self.steered.take() {
+            let end = steered.1.answered(answer);
+            self.end(&steered, Some(end));
+        }
+    }
+
+    /// Notes the end while the permit is still in use, and gives it back, unless it was taken back.
+    fn end(&mut self, (limit, flight): &(Arc<Limit>, Flight), end: Option<End>) {
+        let (Some(steering), Some(permit)) = (&limit.steering, self.permit.take()) else { return };
+        if let Some(end) = end {
+            steering.note(flight, end, &limit.permits);
+        }
+        if steering.pay() {
+            permit.forget();
+        }
+    }
+}
+
+impl Drop for Permit {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(steered) = self.steered.take() {
+            let end = steered.1.dropped();
+            self.end(&steered, end);
+        }
+    }
+}
 
 /// A place in the queue, given back when it is dropped.
 struct Place(Arc<Limit>);
@@ -73,34 +133,43 @@ impl Drop for Place {
 /// Where a request stands.
 #[derive(Debug)]
 pub(super) enum Gate {
-    Shut { limit: Arc<Limit>, options: RequestOptions },
+    Shut { limit: Arc<Limit>, rows: usize, options: RequestOptions },
     Waiting { limit: Arc<Limit>, waiting: Waiting<Option<Permit>> },
-    Open { _permit: Option<Permit> },
+    Open { permit: Option<Permit> },
     Left,
 }
 
 impl Gate {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
-        if let Self::Shut { limit, options } = self {
-            *self = match limit.try_take() {
-                Some(permit) => Self::Open { _permit: Some(permit) },
-                None => Self::wait(Arc::clone(limit), *options)?,
+        if let Self::Shut { limit, rows, options } = self {
+            *self = match Arc::clone(&limit.permits).try_acquire_owned() {
+                Ok(permit) => Self::Open { permit: Some(limit.permit(permit, *rows, *options)) },
+                Err(_) => Self::wait(Arc::clone(limit), *rows, *options)?,
             };
         }
         if let Self::Waiting { limit, waiting } = self {
-            let what = format_args!("one of {} permits", limit.requests);
+            let what = format_args!("one of {} permits", limit.requests());
             let permit = ready!(waiting.poll(context, what))?;
-            *self = Self::Open { _permit: permit };
+            *self = Self::Open { permit };
         }
         Poll::Ready(Ok(()))
     }
 
-    fn wait(limit: Arc<Limit>, options: RequestOptions) -> Result<Self> {
-        let (place, permits) = (limit.queue_up()?, Arc::clone(&limit.permits));
+    /// The permit of a request that is under way.
+    pub(super) fn leave(&mut self) -> Option<Permit> {
+        match std::mem::replace(self, Self::Left) {
+            Self::Open { permit } => permit,
+            _ => None,
+        }
+    }
+
+    fn wait(limit: Arc<Limit>, rows: usize, options: RequestOptions) -> Result<Self> {
+        let (place, taker) = (limit.queue_up()?, Arc::clone(&limit));
         let wait = async move {
             let _place = place;
             // The semaphore is never closed.
-            permits.acquire_owned().await.ok().map(Permit)
+            let permit = Arc::clone(&taker.permits).acquire_owned().await.ok()?;
+            Some(taker.permit(permit, rows, options))
         };
         Ok(Self::Waiting { limit, waiting: Waiting::new(wait, options) })
     }

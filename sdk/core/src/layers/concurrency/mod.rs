@@ -1,6 +1,7 @@
 //! So many requests at a time, and a bounded queue behind them.
 
 mod limit;
+mod steering;
 
 use std::future::Future;
 use std::num::NonZeroUsize;
@@ -13,6 +14,7 @@ use tower::util::Oneshot;
 use tower::{Layer, Service};
 
 use self::limit::{Gate, Limit, Permit};
+use super::Autopilot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
 use crate::response::Response;
@@ -23,7 +25,7 @@ use crate::response::Response;
 /// when it is first polled; the permit comes back when it is answered or dropped, whichever is first. Those that wait go in the order in which they came; a full queue
 /// refuses with [`Overloaded`](crate::ErrorKind::Overloaded), not applied; one whose time is over while it waits fails with
 /// [`TimeoutPhase::Queue`](crate::TimeoutPhase::Queue), not applied. **Defaults**: a queue of 65 536 requests. **Cost**: off,
-/// none; else some 40 ns; a box for one that waits. **Place**: below the retry, so that no pause holds a permit, and near the
+/// none; else some 40 ns; a box for one that waits. With the autopilot a box and a short lock for each. **Place**: below the retry, so that no pause holds a permit, and near the
 /// wire, so that what it counts is what the servers see. Queueing counts as time of the attempt.
 ///
 /// Cancel safety: a request dropped in the queue was never sent.
@@ -41,6 +43,11 @@ impl ConcurrencyLayer {
     /// This many requests at a time, and at most that many behind them.
     pub fn with_queue(requests: NonZeroUsize, queue: usize) -> Self {
         Self { limit: Some(Arc::new(Limit::new(requests, queue))) }
+    }
+
+    /// As many as the [autopilot](Autopilot) finds to be worth it, with a queue of 65 536.
+    pub fn autopilot(autopilot: Autopilot) -> Self {
+        Self { limit: Some(Arc::new(Limit::steered(autopilot, 65_536))) }
     }
 
     /// Everything passes: for a stack whose type is the same with the limit and without.
@@ -81,10 +88,10 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         let permit = match &self.limit {
             None => None,
-            Some(limit) => match limit.try_take() {
+            Some(limit) => match limit.try_take(&request) {
                 Some(permit) => Some(permit),
                 None => {
-                    let gate = Gate::Shut { limit: Arc::clone(limit), options: request.options };
+                    let gate = Gate::Shut { limit: Arc::clone(limit), rows: request.rows(), options: request.options };
                     // Not the service that is ready: this one is asked when its turn comes, so it reserves nothing until then.
                     let inner = Some(Oneshot::new(self.inner.clone(), request));
                     return ConcurrencyFuture::Queued { queued: Box::pin(Queued { inner, gate }) };
@@ -127,7 +134,9 @@ where
             FutureProj::Running { mut inner, permit } => {
                 let answer = ready!(poll_some(inner.as_mut(), context));
                 inner.set(None);
-                *permit = None;
+                if let Some(permit) = permit.take() {
+                    permit.answered(&answer);
+                }
                 Poll::Ready(answer)
             }
             FutureProj::Queued { queued } => {
@@ -135,7 +144,9 @@ where
                 ready!(queued.gate.poll(context))?;
                 let answer = ready!(poll_some(queued.inner.as_mut(), context));
                 queued.inner.set(None);
-                *queued.gate = Gate::Left;
+                if let Some(permit) = queued.gate.leave() {
+                    permit.answered(&answer);
+                }
                 Poll::Ready(answer)
             }
         }

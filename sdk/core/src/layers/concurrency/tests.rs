@@ -170,3 +170,116 @@ impl Drop for Leave {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
+
+/// A server by the Universal Scalability Law, in virtual time: each answer takes as long as those under way make it.
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+fn usl(contention: f64, coherency: f64, capacity: Arc<AtomicUsize>) -> (Mock, Arc<AtomicUsize>) {
+    let under_way = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&under_way);
+    let dice = std::sync::Mutex::new(fastrand::Rng::with_seed(5));
+    let dice = Arc::new(dice);
+    let mock = Mock::new(move |_, request| {
+        let (counted, dice, capacity) = (Arc::clone(&counted), Arc::clone(&dice), Arc::clone(&capacity));
+        async move {
+            let n = u32::try_from(counted.fetch_add(1, Ordering::SeqCst) + 1).unwrap();
+            let _leave = Leave(counted);
+            let n = f64::from(n) / (capacity.load(Ordering::SeqCst) as f64 / 100.0);
+            let millis = 10.0 * (1.0 + contention * (n - 1.0) + coherency * n * (n - 1.0)).max(1.0);
+            let spread = 0.5 + dice.lock().unwrap().f64();
+            sleep(Duration::from_secs_f64(millis * spread / 1_000.0)).await;
+            ok(&request)
+        }
+    });
+    (mock, under_way)
+}
+
+/// Callers without end, for so long; gives the mean limit, and the answers per second.
+#[expect(clippy::cast_precision_loss, reason = "small numbers")]
+async fn drive(layer: &ConcurrencyLayer, limit: &Limit, mock: &Mock, seconds: u64) -> (f64, f64) {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let service = layer.layer(mock.clone());
+    let done = AtomicUsize::new(0);
+    let callers = (0..150).map(|_| {
+        let (mut service, done) = (service.clone(), &done);
+        async move {
+            while Instant::now() < end {
+                service.call(get()).await.unwrap();
+                done.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    let mut limits = Vec::new();
+    let watch = async {
+        while Instant::now() < end {
+            limits.push(limit.requests() as f64);
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    futures::join!(join_all(callers), watch);
+    (limits.iter().sum::<f64>() / limits.len() as f64, done.load(Ordering::SeqCst) as f64 / seconds as f64)
+}
+
+/// Its peak is at 7 under way for each unit of capacity, and 2 % less are done by 5.5.
+#[tokio::test(start_paused = true)]
+async fn the_autopilot_finds_the_knee_and_follows_it() {
+    let capacity = Arc::new(AtomicUsize::new(200));
+    let (mock, under_way) = usl(0.05, 0.02, Arc::clone(&capacity));
+    let layer = ConcurrencyLayer::autopilot(Autopilot::default().range(1, 100));
+    let limit = Arc::clone(layer.limit.as_ref().unwrap());
+    let best = |n: f64, capacity: f64| {
+        let m = n / capacity;
+        capacity * 100.0 * m / (1.0 + 0.05 * (m - 1.0) + 0.02 * m * (m - 1.0))
+    };
+    for (percent, knee) in [(200, 11.0), (100, 5.5), (200, 11.0)] {
+        capacity.store(percent, Ordering::SeqCst);
+        drive(&layer, &limit, &mock, 30).await;
+        let (mean, rate) = drive(&layer, &limit, &mock, 30).await;
+        let capacity = f64::from(u32::try_from(percent).unwrap()) / 100.0;
+        let most = (1..100).map(|n| best(f64::from(n), capacity)).fold(0.0, f64::max);
+        assert!(rate > 0.9 * most, "{percent}: {rate} of {most} at {mean}");
+        assert!((0.7 * knee..1.7 * knee).contains(&mean), "{percent}: {mean} around {knee}");
+    }
+    assert_eq!(under_way.load(Ordering::SeqCst), 0);
+    assert_eq!((limit.free(), limit.waiting()), (limit.requests(), 0), "no permit is lost, and none is owed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_autopilot_keeps_permits_while_callers_go_away() {
+    let layer = ConcurrencyLayer::autopilot(Autopilot::default().start(8).range(2, 16));
+    let limit = Arc::clone(layer.limit.as_ref().unwrap());
+    let under_way = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&under_way);
+    let mock = Mock::new(move |number, request| {
+        let counted = Arc::clone(&counted);
+        async move {
+            assert!(counted.fetch_add(1, Ordering::SeqCst) < 16);
+            let _leave = Leave(counted);
+            sleep(Duration::from_millis(20 + number as u64 % 30)).await;
+            if number % 50 == 0 { Err(Error::new(ErrorKind::Overloaded, "busy")) } else { ok(&request) }
+        }
+    });
+    let service = layer.layer(mock);
+    let callers = (0..40_u64).map(|caller| {
+        let service = service.clone();
+        async move {
+            for call in 0..200 {
+                let patience = Duration::from_millis(1 + (caller * 37 + call * 11) % 90);
+                drop(timeout(patience, service.clone().oneshot(get())).await);
+            }
+        }
+    });
+    join_all(callers).await;
+    assert_eq!(under_way.load(Ordering::SeqCst), 0);
+    assert_eq!((limit.free(), limit.waiting()), (limit.requests(), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_ran_into_its_deadline_tells_of_load_and_one_that_was_given_up_of_nothing() {
+    let flight = |deadline: Option<Duration>| {
+        let deadline = deadline.map(|after| (Instant::now() + after).into_std());
+        steering::Flight::new(1, crate::request::RequestOptions { deadline, ..Default::default() })
+    };
+    let (late, early) = (flight(Some(Duration::from_millis(5))), flight(None));
+    sleep(Duration::from_millis(10)).await;
+    assert!(late.dropped().is_some() && early.dropped().is_none());
+}
