@@ -63,6 +63,12 @@ pub trait Topology: Send + Sync {
         hasher.finish()
     }
 
+    /// Whether one request may well have rows of several owners, because something on the way hands them out: then what is
+    /// left after the full requests of single owners travels together, instead of as many small ones as there are owners.
+    fn joins_owners(&self) -> bool {
+        false
+    }
+
     /// Cuts a table into ranges that together cover it once, about `parts` of them, for scans in parallel.
     fn split(&self, table: &TableSpec, parts: usize) -> Vec<ScanRange>;
 }

@@ -19,6 +19,9 @@ pub(crate) type Receiver = oneshot::Sender<Result<()>>;
 
 type ByHash<T> = HashMap<u64, T, BuildHasherDefault<U64Hasher>>;
 
+/// The group of what is left of others. One that has the same number by chance just joins it.
+const REST: u64 = u64::MAX;
+
 /// What goes into one request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caps {
@@ -36,6 +39,8 @@ pub(crate) struct Buffer {
     ready: VecDeque<u64>,
     /// Whether requests that aren't full wait for [`release`](Self::release).
     holds: bool,
+    /// Whether what is left of several groups goes together.
+    joins: bool,
     epochs: Epochs,
     report: StreamReport,
 }
@@ -108,6 +113,7 @@ impl Buffer {
             groups: ByHash::default(),
             ready: VecDeque::new(),
             holds: false,
+            joins: false,
             epochs: Epochs::new(),
             report: StreamReport::default(),
         }
@@ -118,8 +124,33 @@ impl Buffer {
         Self { holds: true, ..self }
     }
 
+    /// Sends what is left of several groups together, where that `joins` them as well.
+    pub(crate) fn joining(self, joins: bool) -> Self {
+        Self { joins, ..self }
+    }
+
+    /// Moves all that waits into one group, the rows of each side by side.
+    fn join(&mut self) {
+        let mut rest = Group::default();
+        for group in self.groups.values_mut().filter(|group| !group.is_ready) {
+            rest.bytes += std::mem::take(&mut group.bytes);
+            rest.queue.append(&mut group.queue);
+        }
+        for hash in &rest.queue {
+            if let Some(row) = self.rows.get_mut(hash) {
+                row.group = REST;
+            }
+        }
+        let group = self.groups.entry(REST).or_default();
+        group.bytes += rest.bytes;
+        group.queue.append(&mut rest.queue);
+    }
+
     /// Lets all that waits now go, full or not.
     pub(crate) fn release(&mut self) {
+        if self.joins {
+            self.join();
+        }
         for (id, group) in &mut self.groups {
             if !group.queue.is_empty() && !group.is_ready {
                 group.is_ready = true;

@@ -26,6 +26,7 @@ type Script = Arc<dyn Fn(usize, Vec<Mutation>) -> BoxFuture<'static, Result<Vec<
 pub(crate) struct Scripted {
     script: Script,
     owners: i64,
+    joins: bool,
     capabilities: Capabilities,
     calls: Arc<Mutex<Vec<Vec<i64>>>>,
 }
@@ -38,7 +39,7 @@ impl Scripted {
         let script: Script = Arc::new(move |number, mutations| script(number, mutations).boxed());
         let capabilities = [Capability::PerWriteTtl, Capability::AtomicReplace, Capability::ConsistencyLevel];
         let capabilities = Capabilities::new(capabilities, Limits::default());
-        Self { script, owners, capabilities, calls: Arc::default() }
+        Self { script, owners, joins: false, capabilities, calls: Arc::default() }
     }
 
     /// Takes everything, after so many milliseconds.
@@ -47,6 +48,11 @@ impl Scripted {
             tokio::time::sleep(std::time::Duration::from_millis(millis)).await;
             Ok(mutations.iter().map(|_| Ok(())).collect())
         })
+    }
+
+    /// Takes rows of several owners in one request as gladly as those of one.
+    pub(crate) fn joining(self) -> Self {
+        Self { joins: true, ..self }
     }
 
     /// The ids of each bulk write.
@@ -149,6 +155,10 @@ impl Topology for Scripted {
         let [Value::I64(id)] = key else { return None };
         let node = (id % self.owners).to_string();
         Some(Owner { node: node.into(), shard: None, region: None, local: false })
+    }
+
+    fn joins_owners(&self) -> bool {
+        self.joins
     }
 
     fn split(&self, table: &TableSpec, parts: usize) -> Vec<ScanRange> {

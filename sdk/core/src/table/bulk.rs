@@ -120,7 +120,7 @@ struct Pending<'a> {
 
 impl<'a> Pending<'a> {
     fn new(table: &'a Table, grouping: Grouping, ttl: Ttl, caps: Caps) -> Self {
-        let buffer = Buffer::new(caps).holding();
+        let buffer = Buffer::new(caps).holding().joining(table.client.topology().joins_owners());
         Self { table, grouping, ttl, buffer, rows: 0, bytes: 0, outcomes: Vec::new() }
     }
 
@@ -295,7 +295,16 @@ fn requests(table: &Table, keys: Vec<Key>, most: usize) -> Result<Vec<(Vec<usize
             full.push(std::mem::take(group));
         }
     }
-    full.extend(groups.into_values().filter(|(places, _)| !places.is_empty()));
+    let left = groups.into_values().filter(|(places, _)| !places.is_empty());
+    if topology.joins_owners() {
+        let mut left: Vec<(usize, Key)> = left.flat_map(|(places, keys)| places.into_iter().zip(keys)).collect();
+        while !left.is_empty() {
+            let rest = left.split_off(left.len().min(most));
+            full.push(std::mem::replace(&mut left, rest).into_iter().unzip());
+        }
+    } else {
+        full.extend(left);
+    }
     Ok(full)
 }
 

@@ -36,6 +36,19 @@ async fn rows_are_grouped_before_they_are_cut() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_left_of_several_owners_goes_together_where_that_is_as_good() {
+    let backend = Scripted::slow(3, 10).joining();
+    let table = backend.builder().batch_rows(count(4)).build().table(spec()).await.unwrap();
+    let report = table.put_all((0..17).map(|id| row(id, 0))).await.unwrap();
+    let mut calls = sorted(backend.calls());
+    assert_eq!((report.applied(), calls.len()), (17, 5), "{calls:?}");
+    assert_eq!(calls.remove(0), [0, 3, 6, 9], "full ones have one owner");
+    let keys: Vec<Key> = (0..17_i64).map(|id| Key::new(vec![Value::from(id)])).collect();
+    let requests: Vec<usize> = requests(&table, keys, 4).unwrap().iter().map(|(places, _)| places.len()).collect();
+    assert_eq!(requests, [4, 4, 4, 4, 1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn requests_stay_below_the_limit_of_bytes_and_a_larger_row_goes_alone() {
     let backend = Scripted::slow(1, 10);
     let rows = [(0, 400), (1, 400), (2, 300), (3, 2_000), (4, 1)];
