@@ -12,6 +12,10 @@ use crate::target::sim::Grid;
 const RIGHT: f64 = 0.95;
 /// The share of recommended points that must lie within 5 % of the best.
 const NEAR: f64 = 0.99;
+/// The bias of the reported figures.
+const BIAS: f64 = 0.003;
+/// Windows behind each of them.
+const FRESH: f64 = 5.0;
 /// Searches from which on a share of intervals means something.
 const FEW: usize = 20;
 /// The share of confirming runs without an error.
@@ -95,7 +99,9 @@ impl Row {
         if self.right == Right::Knee {
             bar("loss", self.loss <= if self.cv > DELTA { 0.05 } else { 0.03 });
             bar("within 5 %", self.near >= NEAR - slack(NEAR));
-            bar("bias", self.bias.abs() <= 0.003_f64.max(2.0 * self.cv / (4.0 * real_len(self.seeds)).sqrt()));
+            let chance = if self.seeds < FEW { 3.0 } else { 2.0 };
+            let error = self.cv / (FRESH * real_len(self.seeds)).sqrt();
+            bar("bias", self.bias.abs() <= BIAS.max(chance * error));
             let spread = slack(0.95);
             // Of a few intervals nobody can say how many of many hold the truth.
             bar("coverage", self.seeds < FEW || (0.92 - spread..=0.98 + spread).contains(&self.covered));
