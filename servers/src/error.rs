@@ -13,14 +13,16 @@ pub enum Error {
         /// The package to install, by its Debian name.
         install: &'static str,
     },
-    /// Maven could not fetch the server.
-    #[error("fetching {product} failed {attempts} times: {reason}; check the way to Maven Central")]
+    /// A server, or what is needed with one, could not be fetched.
+    #[error("fetching {product} failed {attempts} times: {reason}; check the way to {from}")]
     Fetch {
         /// What was to be fetched.
         product: &'static str,
+        /// Where from.
+        from: &'static str,
         /// How often it was tried.
         attempts: u32,
-        /// Maven's last error line.
+        /// The last error line.
         reason: String,
     },
     /// The operating system refused something.

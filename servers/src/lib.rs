@@ -20,6 +20,8 @@
 //! # }
 //! ```
 //!
+//! [`happybase`] gives a Python with the client that others' programs use, to show that both get along.
+//!
 //! Everything blocks; no runtime is needed.
 //!
 //! # What is left behind
@@ -52,5 +54,5 @@ pub use cache::folder as cache_folder;
 pub use cassandra::{CASSANDRA_VERSION, Cassandra, CassandraBuilder, Client, Login, Ring, Row};
 pub use certificates::Certificates;
 pub use error::Error;
-pub use hbase::{Gateway, HBASE_VERSION, HBase, HBaseBuilder, Region};
+pub use hbase::{Gateway, HBASE_VERSION, HBase, HBaseBuilder, Region, happybase};
 pub use installation::Installation;

@@ -40,7 +40,7 @@ pub(crate) fn download(product: &Product, folder: &Path, jars: &Path) -> Result<
         }
         reason = first_error(&output);
     }
-    Err(Error::Fetch { product: product.name, attempts: ATTEMPTS, reason })
+    Err(Error::Fetch { product: product.name, from: "Maven Central", attempts: ATTEMPTS, reason })
 }
 
 /// Tethered, so that a fetch cut off does not write into the folder of the next one.

@@ -4,6 +4,7 @@ mod builder;
 mod config;
 mod control;
 mod gateway;
+mod happybase;
 mod install;
 
 use std::iter;
@@ -21,6 +22,7 @@ pub use builder::HBaseBuilder;
 use config::{Config, Files};
 pub use control::Region;
 pub use gateway::Gateway;
+pub use happybase::happybase;
 pub use install::HBASE_VERSION;
 
 /// An HBase, running or stopped: `ZooKeeper`, a master, region servers and Thrift gateways on one
@@ -166,6 +168,11 @@ impl HBase {
     /// gone. Does nothing if they are not running.
     pub fn kill(&mut self) {
         self.gateway_daemons().for_each(Daemon::kill);
+        self.daemon.kill();
+    }
+
+    /// Ends HBase at once (SIGKILL), while gateways in [processes of their own](Gateway::own_process) live on.
+    pub fn kill_cluster(&mut self) {
         self.daemon.kill();
     }
 
