@@ -78,7 +78,7 @@ fn tests(servers: &Servers) -> Result<(), String> {
     let cache = cache_folder().map_err(|error| error.to_string())?;
     let mut required = "memory,embedded,cql".to_owned();
     if has_hbase_backend()? {
-        required += ",hbase,hbase_framed";
+        required += ",hbase,hbase_framed,hbase_thrift1";
     }
     let mut cargo = Cargo::new(["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"])
         .env("REQUIRE_BACKENDS", &required)

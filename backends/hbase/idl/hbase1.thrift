@@ -24,7 +24,8 @@ struct TRegionInfo {
   1: optional binary startKey,
   2: optional binary endKey,
   3: optional i64 id,
-  6: optional binary serverName
+  6: optional binary serverName,
+  7: optional i32 port
 }
 
 // The column is `family:qualifier`.

@@ -69,7 +69,7 @@ impl HBaseBackend {
             Api::Thrift1 => &THRIFT1_CAPABILITIES,
         };
         let capabilities = Capabilities::new(capabilities.iter().copied(), limits);
-        let backend = Self { store: Arc::new(Store::new(config)), capabilities };
+        let backend = Self { store: Arc::new(Store::new(config)?), capabilities };
         backend.greet().await?;
         Ok(backend)
     }

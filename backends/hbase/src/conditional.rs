@@ -5,6 +5,7 @@
 //! conditional put changes. Either way the row is read first, which tells the condition, and a timestamp behind all that is
 //! stored: HBase's own would be in milliseconds, and hidden.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use bytes::Bytes;
@@ -37,18 +38,18 @@ impl Store {
             return Err(Error::invalid("a conditional put that also wipes; put the columns alone"));
         }
         let row = encode_row_key(layout, mutation.key.values())?;
-        let call = call.at(self.host(layout, &row));
+        let call = call.at(self.place(layout, &row));
         for _ in 0..MAX_ROUNDS {
-            let current = calls::get(&self.gateways, &call.reading(), &layout.table, row.clone()).await?;
+            let current = calls::get(&self.gateways, &call.reading(), &layout.table, &row).await?;
             if !holds(layout, condition, current.as_ref())? {
                 let everything = Projection::default();
                 let current =
-                    current.map(|row| stored_row(layout, row, Some(&mutation.key), &everything)).transpose()?;
+                    current.map(|row| stored_row(layout, row, Some(mutation.key.clone()), &everything)).transpose()?;
                 return Ok(Comparison { applied: false, current: current.flatten() });
             }
             let check = check(layout, condition, current.as_ref())?;
             let write = self.guarded(layout, mutation, &row, current.as_ref())?;
-            if thrift2::check_and_mutate(&self.gateways, &call, &layout.table, check, write).await? {
+            if thrift2::check_and_mutate(&self.gateways, &call, &layout.table, check, &write).await? {
                 return Ok(Comparison { applied: true, current: None });
             }
         }
@@ -57,18 +58,18 @@ impl Store {
     }
 
     /// The put behind all that is stored, with a new guard.
-    fn guarded(
+    fn guarded<'a>(
         &self,
-        layout: &Layout,
-        mutation: &Mutation,
-        row: &[u8],
+        layout: &'a Layout,
+        mutation: &'a Mutation,
+        row: &'a [u8],
         current: Option<&RowCells>,
-    ) -> Result<RowWrite> {
+    ) -> Result<RowWrite<'a>> {
         let newest = newest(layout, current);
         let (timestamp, before) = layout.timestamps_behind(row, newest, self.clock.micros());
         let moment = Moment { timestamp, before, now: self.clock.seconds() };
-        let mut write = row_steps(layout, mutation, row.to_vec(), moment)?;
-        let guard = (layout.guard.clone(), Uuid::new_v4().as_bytes().to_vec());
+        let mut write = row_steps(layout, mutation, row, moment)?;
+        let guard = (&layout.guard, Cow::Owned(Uuid::new_v4().as_bytes().to_vec()));
         write.steps.push(RowStep::Put { cells: vec![guard], timestamp, ttl: None });
         Ok(write)
     }
@@ -81,7 +82,7 @@ fn holds(layout: &Layout, condition: &Condition, current: Option<&RowCells>) -> 
         Condition::ColumnAbsent(column) => stored(current, layout.cell(*column)?).is_none(),
         Condition::ColumnEquals(column, expected) => match stored(current, layout.cell(*column)?) {
             Some(bytes) => {
-                let value = decode_value(column_type(layout, *column)?, Bytes::copy_from_slice(bytes))?;
+                let value = decode_value(column_type(layout, *column)?, bytes.clone())?;
                 value.ty() == expected.ty() && Value::cluster_cmp(&value, expected) == Ordering::Equal
             }
             None => false,
@@ -90,7 +91,11 @@ fn holds(layout: &Layout, condition: &Condition, current: Option<&RowCells>) -> 
 }
 
 /// The cell that must still be as it was read, and how it was: no bytes for an absent one.
-fn check(layout: &Layout, condition: &Condition, current: Option<&RowCells>) -> Result<(CellName, Vec<u8>)> {
+fn check<'a>(
+    layout: &'a Layout,
+    condition: &Condition,
+    current: Option<&'a RowCells>,
+) -> Result<(&'a CellName, &'a [u8])> {
     let tells = |column: usize| Ok::<_, Error>(!may_be_empty(column_type(layout, column)?));
     let cell = match condition {
         Condition::ColumnEquals(column, _) => {
@@ -106,11 +111,11 @@ fn check(layout: &Layout, condition: &Condition, current: Option<&RowCells>) -> 
         Condition::ColumnAbsent(_) => None,
     };
     let cell = cell.unwrap_or(&layout.guard);
-    Ok((cell.clone(), stored(current, cell).unwrap_or_default().to_vec()))
+    Ok((cell, stored(current, cell).map(|bytes| &**bytes).unwrap_or_default()))
 }
 
-fn stored<'a>(current: Option<&'a RowCells>, name: &CellName) -> Option<&'a [u8]> {
-    current?.cells.iter().find(|cell| cell.name == *name).map(|cell| cell.value.as_slice())
+fn stored<'a>(current: Option<&'a RowCells>, name: &CellName) -> Option<&'a Bytes> {
+    current?.cells.iter().find(|cell| cell.name == *name).map(|cell| &cell.value)
 }
 
 fn column_type(layout: &Layout, column: usize) -> Result<Type> {

@@ -1,12 +1,14 @@
 //! Mutations as what is done to a row.
 
+use std::borrow::Cow;
+
 use peristyle_core::codec::value::encode_value;
-use peristyle_core::model::Ttl;
+use peristyle_core::model::{Ttl, Value};
 use peristyle_core::request::{CellWrite, Mutation, Wipe};
 use peristyle_core::{Capability, Error, ErrorKind, Result};
 
-use crate::codec::{Layout, MARKER_VALUE, encode_row_key, original};
-use crate::wire::{CellName, RowStep, RowWrite};
+use crate::codec::{Layout, MARKER_VALUE, has_lossy_key, original};
+use crate::wire::{CellName, PutCells, RowStep, RowWrite, StepOfRow};
 
 /// The room that a cell takes beside its value, row, family and qualifier.
 const CELL_OVERHEAD: usize = 24;
@@ -29,39 +31,75 @@ pub(crate) struct Moment {
 /// # Errors
 /// `InvalidArgument` for a delete of a partition and for columns that aren't there, `TooLarge` for keys and values over what
 /// HBase takes.
-pub(crate) fn row_write(layout: &Layout, mutation: &Mutation, now: i64) -> Result<RowWrite> {
+pub(crate) fn row_write<'a>(
+    layout: &'a Layout,
+    mutation: &'a Mutation,
+    row: &'a [u8],
+    now: i64,
+) -> Result<RowWrite<'a>> {
     if mutation.wipe == Wipe::Partition {
         return Err(Error::unsupported(Capability::PartitionDelete, crate::NAME));
     }
-    let row = encode_row_key(layout, mutation.key.values())?;
-    let (timestamp, before) = layout.timestamps(&row, mutation.write_time.as_micros());
+    let (timestamp, before) = layout.timestamps(row, mutation.write_time.as_micros());
     row_steps(layout, mutation, row, Moment { timestamp, before, now })
 }
 
-/// The same for a known row key and moment.
-pub(crate) fn row_steps(layout: &Layout, mutation: &Mutation, row: Vec<u8>, moment: Moment) -> Result<RowWrite> {
+/// What a mutation does that only puts what doesn't expire, as most do; `None` for any other.
+///
+/// # Errors
+/// Those of [`row_write`].
+pub(crate) fn plain_put<'a>(
+    layout: &'a Layout,
+    mutation: &'a Mutation,
+    row: &'a [u8],
+) -> Result<Option<StepOfRow<'a>>> {
+    let more = mutation.wipe != Wipe::Nothing || mutation.marker.is_some() || mutation.cells.is_empty();
+    if more || has_lossy_key(layout, &mutation.key) {
+        return Ok(None);
+    }
+    let mut cells = Vec::with_capacity(mutation.cells.len());
+    for cell in &mutation.cells {
+        match &cell.write {
+            CellWrite::Put(value, ttl) if ttl.resolve(layout.spec.default_ttl()).is_none() => {
+                let (name, bytes) = (layout.cell(cell.column)?, value_bytes(value));
+                check_cell(row, name, bytes.len())?;
+                cells.push((name, bytes));
+            }
+            _ => return Ok(None),
+        }
+    }
+    let (timestamp, _) = layout.timestamps(row, mutation.write_time.as_micros());
+    Ok(Some(StepOfRow { row, step: RowStep::Put { cells, timestamp, ttl: None } }))
+}
+
+/// The same for a known moment.
+pub(crate) fn row_steps<'a>(
+    layout: &'a Layout,
+    mutation: &'a Mutation,
+    row: &'a [u8],
+    moment: Moment,
+) -> Result<RowWrite<'a>> {
     let mut puts = Puts::default();
     let mut deletes = Vec::new();
     for cell in &mutation.cells {
-        let name = layout.cell(cell.column)?.clone();
+        let name = layout.cell(cell.column)?;
         match &cell.write {
             CellWrite::Delete => deletes.push(name),
             CellWrite::Put(value, ttl) => {
-                let mut bytes = Vec::with_capacity(value.size());
-                encode_value(value, &mut bytes);
-                check_cell(&row, &name, bytes.len())?;
+                let bytes = value_bytes(value);
+                check_cell(row, name, bytes.len())?;
                 puts.add(remaining(layout, *ttl, moment), name, bytes);
             }
         }
     }
     if let Some(ttl) = mutation.marker {
-        puts.add(remaining(layout, ttl, moment), layout.marker.clone(), MARKER_VALUE.to_vec());
+        puts.add(remaining(layout, ttl, moment), &layout.marker, Cow::Borrowed(MARKER_VALUE));
     }
     if !puts.0.is_empty()
         && let Some(original) = original(layout, &mutation.key)
     {
-        check_cell(&row, &layout.original, original.len())?;
-        puts.add(None, layout.original.clone(), original);
+        check_cell(row, &layout.original, original.len())?;
+        puts.add(None, &layout.original, Cow::Owned(original));
     }
     let mut steps = Vec::new();
     if mutation.wipe == Wipe::Row {
@@ -80,13 +118,10 @@ pub(crate) fn row_steps(layout: &Layout, mutation: &Mutation, row: Vec<u8>, mome
 
 /// The cells that are put, by how long they live.
 #[derive(Default)]
-struct Puts(Vec<(Option<i64>, Cells)>);
+struct Puts<'a>(Vec<(Option<i64>, PutCells<'a>)>);
 
-/// Cells and their values.
-type Cells = Vec<(CellName, Vec<u8>)>;
-
-impl Puts {
-    fn add(&mut self, ttl: Option<i64>, name: CellName, value: Vec<u8>) {
+impl<'a> Puts<'a> {
+    fn add(&mut self, ttl: Option<i64>, name: &'a CellName, value: Cow<'a, [u8]>) {
         match self.0.iter_mut().find(|(other, _)| *other == ttl) {
             Some((_, cells)) => cells.push((name, value)),
             None => self.0.push((ttl, vec![(name, value)])),
@@ -94,10 +129,23 @@ impl Puts {
     }
 }
 
+/// A value's bytes, which texts and blobs have already.
+fn value_bytes(value: &Value) -> Cow<'_, [u8]> {
+    match value {
+        Value::Text(text) => Cow::Borrowed(text.as_bytes()),
+        Value::Blob(bytes) => Cow::Borrowed(bytes),
+        other => {
+            let mut bytes = Vec::with_capacity(other.size());
+            encode_value(other, &mut bytes);
+            Cow::Owned(bytes)
+        }
+    }
+}
+
 /// When a cell that expires leaves, HBase shows the one below it again: so all below is deleted with its put.
-fn uncovered(puts: &Puts, before: i64) -> Option<RowStep> {
+fn uncovered<'a>(puts: &Puts<'a>, before: i64) -> Option<RowStep<'a>> {
     let expiring = puts.0.iter().filter(|(ttl, _)| ttl.is_some()).flat_map(|(_, cells)| cells);
-    let cells: Vec<CellName> = expiring.map(|(name, _)| name.clone()).collect();
+    let cells: Vec<&CellName> = expiring.map(|(name, _)| *name).collect();
     (!cells.is_empty()).then_some(RowStep::DeleteCells { cells, timestamp: before })
 }
 

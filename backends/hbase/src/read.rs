@@ -9,7 +9,7 @@ use peristyle_core::request::{Projection, Query, Read, Scan};
 use peristyle_core::response::Page;
 use peristyle_core::{Response, Result};
 
-use crate::codec::{Layout, Span, encode_row_key, just_below, query_span, scan_spans, stored_row, unsalted};
+use crate::codec::{Layout, RowKeys, Span, encode_row_key, just_below, query_span, scan_spans, stored_row, unsalted};
 use crate::connection::Call;
 use crate::store::Store;
 use crate::wire::{RowCells, ScanSpan, calls};
@@ -46,38 +46,39 @@ impl RowSize {
 impl Store {
     pub(crate) async fn read(&self, layout: &Layout, read: Read, call: &Call) -> Result<Response> {
         match read {
-            Read::Get { key, columns } => self.get(layout, &key, &columns, call).await.map(Response::Row),
-            Read::GetAll { keys, columns } => self.get_all(layout, &keys, &columns, call).await.map(Response::Rows),
+            Read::Get { key, columns } => self.get(layout, key, &columns, call).await.map(Response::Row),
+            Read::GetAll { keys, columns } => self.get_all(layout, keys, &columns, call).await.map(Response::Rows),
             Read::Query(query) => self.query(layout, &query, call).await.map(Response::Page),
             Read::Scan(scan) => self.scan(layout, &scan, call).await.map(Response::Page),
         }
     }
 
-    async fn get(&self, layout: &Layout, key: &Key, columns: &Projection, call: &Call) -> Result<Option<StoredRow>> {
+    async fn get(&self, layout: &Layout, key: Key, columns: &Projection, call: &Call) -> Result<Option<StoredRow>> {
         let row = encode_row_key(layout, key.values())?;
-        let call = call.at(self.host(layout, &row));
-        let found = calls::get(&self.gateways, &call, &layout.table, row).await?;
+        let call = call.at(self.place(layout, &row));
+        let found = calls::get(&self.gateways, &call, &layout.table, &row).await?;
         found.map_or(Ok(None), |row| stored_row(layout, row, Some(key), columns))
     }
 
     async fn get_all(
         &self,
         layout: &Layout,
-        keys: &[Key],
+        mut keys: Vec<Key>,
         columns: &Projection,
         call: &Call,
     ) -> Result<Vec<Option<StoredRow>>> {
-        let rows = keys.iter().map(|key| encode_row_key(layout, key.values())).collect::<Result<Vec<_>>>()?;
-        let groups = self.by_host(layout, rows.into_iter().enumerate(), |(_, row)| row);
-        let fetch = groups.into_iter().map(|(host, group)| async {
-            let (places, rows): (Vec<usize>, Vec<Vec<u8>>) = group.into_iter().unzip();
-            let found = calls::get_multiple(&self.gateways, &call.at(host), &layout.table, rows).await?;
+        let mut rows = RowKeys::with_capacity(keys.len());
+        keys.iter().try_for_each(|key| rows.push(layout, key.values()))?;
+        let groups = self.by_place(layout, rows.iter().enumerate(), |(_, row)| row);
+        let fetch = groups.into_iter().map(|(place, group)| async {
+            let (places, rows): (Vec<usize>, Vec<&[u8]>) = group.into_iter().unzip();
+            let found = calls::get_multiple(&self.gateways, &call.at(place), &layout.table, &rows).await?;
             Ok::<_, peristyle_core::Error>(places.into_iter().zip(found))
         });
         let mut answers: Vec<Option<StoredRow>> = keys.iter().map(|_| None).collect();
         for (place, row) in try_join_all(fetch).await?.into_iter().flatten() {
             if let (Some(row), Some(answer)) = (row, answers.get_mut(place)) {
-                *answer = stored_row(layout, row, keys.get(place), columns)?;
+                *answer = stored_row(layout, row, keys.get_mut(place).map(std::mem::take), columns)?;
             }
         }
         Ok(answers)
@@ -85,7 +86,7 @@ impl Store {
 
     async fn query(&self, layout: &Layout, query: &Query, call: &Call) -> Result<Page> {
         let span = query_span(layout, query)?;
-        let call = call.at(self.host(layout, &span.start));
+        let call = call.at(self.place(layout, &span.start));
         self.page(layout, span, query.reverse, query.limit, &query.columns, &call).await
     }
 
@@ -177,11 +178,11 @@ impl Source {
         layout.row_size.learn(&rows);
         self.done = rows.len() < limit;
         for row in rows {
-            if self.reverse && row.row < self.span.start {
+            if self.reverse && *row.row < *self.span.start {
                 self.done = true;
                 break;
             }
-            let excluded = self.reverse && self.span.end.as_ref() == Some(&row.row);
+            let excluded = self.reverse && self.span.end.as_deref() == Some(&*row.row);
             if !excluded {
                 self.rows.push_back(row);
             }

@@ -55,20 +55,19 @@ impl Store {
         let layout = self.layout(spec)?;
         let new = new_table(&layout)?;
         self.check_gateway()?;
-        let splits = new.splits.clone();
-        match calls::create_table(&self.gateways, call, &layout.table, new).await {
+        match calls::create_table(&self.gateways, call, &layout.table, new.clone()).await {
             Err(error) if if_absent && error.kind() == ErrorKind::AlreadyExists => match self.config.api {
                 Api::Thrift2 => self.use_existing(&layout, call).await.map(|()| Response::Done),
                 Api::Thrift1 => Ok(Response::Done),
             },
             Err(error) => Err(error),
-            Ok(()) => self.check_splits(&layout, &splits, call).await.map(|()| Response::Done),
+            Ok(()) => self.check_table(&layout, &new, call).await.map(|()| Response::Done),
         }
     }
 
     /// A framed gateway makes tables with other split keys and attributes than it was given, and says nothing.
     fn check_gateway(&self) -> Result<()> {
-        if self.config.transport == Transport::Buffered
+        if self.config.transport != Transport::Framed
             || self.config.api == Api::Thrift1
             || !self.config.schema_gateways.is_empty()
         {
@@ -81,12 +80,13 @@ impl Store {
 
     /// Takes a table of another program as it is declared here, if it has the families for it.
     async fn use_existing(&self, layout: &Layout, call: &Call) -> Result<()> {
-        let (families, attributes) = thrift2::describe(&self.gateways, call, &layout.table).await?;
-        if attributes.contains_key(DECLARATION) {
+        let live = thrift2::describe(&self.gateways, call, &layout.table).await?;
+        if live.attributes.contains_key(DECLARATION) {
             return Ok(());
         }
-        if let Some(missing) = layout.families().into_iter().find(|family| !families.contains(family)) {
-            let has: Vec<_> = families.iter().map(|family| String::from_utf8_lossy(family)).collect();
+        let has = |name: &Vec<u8>| live.families.iter().any(|family| family.name == *name);
+        if let Some(missing) = layout.families().into_iter().find(|family| !has(family)) {
+            let has: Vec<_> = live.families.iter().map(|family| String::from_utf8_lossy(&family.name)).collect();
             let message = format!(
                 "the table is there without the family {}; it has {}: map the columns to those",
                 String::from_utf8_lossy(&missing),
@@ -98,22 +98,30 @@ impl Store {
         Ok(())
     }
 
-    /// Checks that a new table has the regions that were asked for: some gateways garble them without a word.
-    async fn check_splits(&self, layout: &Layout, splits: &[Vec<u8>], call: &Call) -> Result<()> {
+    /// Checks that a new table is as it was asked for: some gateways garble what it is made with, without a word.
+    async fn check_table(&self, layout: &Layout, new: &NewTable, call: &Call) -> Result<()> {
+        let call = call.reading();
         let mut starts: Vec<Vec<u8>> =
-            self.look(&layout.table, &call.reading()).await?.into_iter().map(|region| region.start).collect();
+            self.look(&layout.table, &call).await?.into_iter().map(|region| region.start).collect();
         starts.sort_unstable();
         let found = starts.strip_prefix(&[Vec::new()]).unwrap_or(&starts);
-        if found == splits {
+        if found != new.splits {
+            let (found, asked) = (found.len(), new.splits.len());
+            return Err(garbled(&format!("regions: {found} split keys instead of {asked}, or other bytes")));
+        }
+        if self.config.api == Api::Thrift1 {
             return Ok(());
         }
-        let message = format!(
-            "the table was made with other regions than asked for: {} split keys instead of {}, or other bytes; drop it, and use a \
-             gateway without frames",
-            found.len(),
-            splits.len()
-        );
-        Err(Error::new(ErrorKind::Corrupt, message))
+        let mut live = thrift2::describe(&self.gateways, &call, &layout.table).await?;
+        live.families.sort_by(|a, b| a.name.cmp(&b.name));
+        let asked = thrift2::families(new);
+        if live.families != asked {
+            return Err(garbled(&format!("families: {:?} instead of {asked:?}", live.families)));
+        }
+        match new.attributes.iter().find(|(name, value)| live.attributes.get(name) != Some(value)) {
+            Some((name, _)) => Err(garbled(&format!("attributes: {}", String::from_utf8_lossy(name)))),
+            None => Ok(()),
+        }
     }
 
     async fn drop_table(&self, name: Arc<str>, if_present: bool, call: &Call) -> Result<Response> {
@@ -149,7 +157,7 @@ impl Store {
         let table = self.named(name);
         let call = call.reading();
         let attributes = match thrift2::describe(&self.gateways, &call, &table).await {
-            Ok((_, attributes)) => attributes,
+            Ok(live) => live.attributes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -166,6 +174,11 @@ impl Store {
         })?;
         Ok(Some(spec))
     }
+}
+
+fn garbled(what: &str) -> Error {
+    let message = format!("the table was made with other {what}; drop it, and use a gateway without frames");
+    Error::new(ErrorKind::Corrupt, message)
 }
 
 fn foreign() -> Error {

@@ -29,17 +29,17 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    pub(crate) fn new(config: HBaseConfig) -> Self {
-        Self {
+    pub(crate) fn new(config: HBaseConfig) -> Result<Self> {
+        Ok(Self {
             namespace: Arc::from(config.namespace.as_str()),
-            gateways: Gateways::new(&config),
+            gateways: Gateways::new(&config)?,
             regions: Regions::default(),
             clock: Clock::system(),
             layouts: RwLock::default(),
             adopted: RwLock::default(),
             closed: AtomicBool::new(false),
             config,
-        }
+        })
     }
 
     /// How a table lies, made once for each declaration.
@@ -53,6 +53,12 @@ impl Store {
         let mut layouts = self.layouts.write().unwrap_or_else(PoisonError::into_inner);
         layouts.insert(Arc::clone(table.name()), Arc::clone(&layout));
         Ok(layout)
+    }
+
+    /// How a table lies, if that was asked for before.
+    pub(crate) fn known_layout(&self, table: &TableSpec) -> Option<Arc<Layout>> {
+        let known = self.layouts.read().unwrap_or_else(PoisonError::into_inner).get(table.name()).cloned();
+        known.filter(|layout| std::ptr::eq(&raw const *layout.spec, table) || *layout.spec == *table)
     }
 
     /// Remembers how a table of another program was declared.

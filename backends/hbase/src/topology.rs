@@ -29,9 +29,13 @@ struct Seen {
 }
 
 impl Seen {
+    /// Which region in the order of their keys has this row.
+    fn index(&self, row: &[u8]) -> Option<usize> {
+        self.regions.partition_point(|region| region.start.as_slice() <= row).checked_sub(1)
+    }
+
     fn of(&self, row: &[u8]) -> Option<&Region> {
-        let behind = self.regions.partition_point(|region| region.start.as_slice() <= row);
-        self.regions.get(behind.checked_sub(1)?)
+        self.regions.get(self.index(row)?)
     }
 }
 
@@ -64,13 +68,13 @@ impl Store {
         Ok(regions)
     }
 
-    /// The host of the gateway that sits with the region of this row, where there is a choice of gateways.
-    pub(crate) fn host(&self, layout: &Layout, row: &[u8]) -> Option<Arc<str>> {
+    /// The gateway that sits with the region of this row, where there is a choice of gateways.
+    pub(crate) fn place(&self, layout: &Layout, row: &[u8]) -> Option<Arc<str>> {
         if !self.gateways.have_choice() {
             return None;
         }
         let seen = self.regions.seen(&layout.table.name)?;
-        self.gateways.host_of(&seen.of(row)?.host)
+        self.gateways.place_of(&seen.of(row)?.server)
     }
 
     /// Forgets where regions are when one of them wasn't there.
@@ -110,7 +114,20 @@ impl Topology for Store {
         let seen = self.regions.seen(table.name())?;
         let region = seen.of(&row)?;
         let name = Arc::from(region.id.to_string());
-        Some(Owner { node: Arc::from(region.host.as_str()), shard: None, region: Some(name), local: false })
+        Some(Owner { node: Arc::from(region.server.host.as_str()), shard: None, region: Some(name), local: false })
+    }
+
+    fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
+        let place = || {
+            let layout = self.known_layout(table)?;
+            self.regions.seen(table.name())?.index(&encode_partition(&layout, partition_key).ok()?)
+        };
+        place().and_then(|index| u64::try_from(index).ok()).unwrap_or(0)
+    }
+
+    /// A gateway sends the rows of a request on to their servers.
+    fn joins_owners(&self) -> bool {
+        true
     }
 
     fn split(&self, table: &TableSpec, parts: usize) -> Vec<ScanRange> {

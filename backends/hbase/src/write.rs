@@ -9,14 +9,13 @@ use peristyle_core::model::Key;
 use peristyle_core::request::{Mutation, Write};
 use peristyle_core::{Error, Response, Result};
 
-use crate::codec::{Layout, encode_row_key};
+use crate::codec::{Layout, RowKeys, encode_row_key};
 use crate::config::Api;
 use crate::connection::Call;
 use crate::error;
-use crate::mutation::row_write;
+use crate::mutation::{plain_put, row_write};
 use crate::store::Store;
-use crate::wire::hbase2::{TDelete, TPut};
-use crate::wire::{RowStep, RowWrite, calls, thrift2};
+use crate::wire::{RowStep, RowWrite, StepOfRow, calls, thrift2};
 
 /// How many rows that no batch takes are written at a time.
 const SINGLES: usize = 16;
@@ -41,16 +40,17 @@ impl Store {
     }
 
     async fn apply(&self, layout: &Layout, mutation: &Mutation, call: &Call) -> Result<()> {
-        let write = row_write(layout, mutation, self.clock.seconds())?;
-        let call = call.at(self.host(layout, &write.row));
-        calls::write(&self.gateways, &call, &layout.table, write).await
+        let row = encode_row_key(layout, mutation.key.values())?;
+        let write = row_write(layout, mutation, &row, self.clock.seconds())?;
+        let call = call.at(self.place(layout, &row));
+        calls::write(&self.gateways, &call, &layout.table, &write).await
     }
 
     async fn increment(&self, layout: &Layout, key: &Key, deltas: Vec<(usize, i64)>, call: &Call) -> Result<()> {
         let row = encode_row_key(layout, key.values())?;
         let cells = deltas.into_iter().map(|(column, delta)| layout.cell(column).map(|cell| (cell.clone(), delta)));
         let cells = cells.collect::<Result<Vec<_>>>()?;
-        let call = call.at(self.host(layout, &row));
+        let call = call.at(self.place(layout, &row));
         calls::increment(&self.gateways, &call, &layout.table, row, cells).await
     }
 
@@ -59,89 +59,110 @@ impl Store {
     async fn apply_all(&self, layout: &Layout, mutations: &[Mutation], call: &Call) -> Vec<Result<()>> {
         let mut outcomes: Vec<Result<()>> = mutations.iter().map(|_| Ok(())).collect();
         let mut plan = Plan::default();
-        let now = self.clock.seconds();
-        for (place, mutation) in mutations.iter().enumerate() {
-            match row_write(layout, mutation, now) {
-                // One call of Thrift 1 has one timestamp for all its rows.
-                Ok(write) if self.config.api == Api::Thrift1 => plan.singles.push((place, write)),
-                Ok(write) => plan.add(place, write),
-                Err(error) => set(&mut outcomes, place, Err(error)),
-            }
+        let mut rows = RowKeys::with_capacity(mutations.len());
+        for (mutation, outcome) in mutations.iter().zip(&mut outcomes) {
+            *outcome = rows.push(layout, mutation.key.values());
         }
-        let batches = join(self.put_all(layout, plan.puts, call), self.delete_all(layout, plan.deletes, call));
+        let now = self.clock.seconds();
+        for ((place, mutation), row) in mutations.iter().enumerate().zip(rows.iter()).filter(|(_, row)| !row.is_empty())
+        {
+            let added = match self.config.api {
+                Api::Thrift2 => plan.add(layout, place, mutation, row, now),
+                // One call of Thrift 1 has one timestamp for all its rows.
+                Api::Thrift1 => row_write(layout, mutation, row, now).map(|write| plan.singles.push((place, write))),
+            };
+            set(&mut outcomes, place, added);
+        }
+        let batches = join(self.write_batches(layout, plan.puts, call), self.write_batches(layout, plan.deletes, call));
         let ((put, deleted), singles) = join(batches, self.write_singly(layout, plan.singles, call)).await;
         let failed: Vec<usize> = put.iter().filter(|(_, outcome)| outcome.is_err()).map(|(place, _)| *place).collect();
         // What lies below cells that expire is deleted behind their put: readers see no difference until they expire.
         let below = plan.below.into_iter().filter(|(place, _)| !failed.contains(place)).collect();
-        let below = self.delete_all(layout, below, call).await;
+        let below = self.write_batches(layout, below, call).await;
         for (place, outcome) in put.into_iter().chain(deleted).chain(singles).chain(below) {
             set(&mut outcomes, place, outcome);
         }
         outcomes
     }
 
-    async fn put_all(&self, layout: &Layout, puts: Placed<TPut>, call: &Call) -> Placed<Result<()>> {
-        let send = |puts: Vec<TPut>, call: Call| async move {
-            let (puts, sent) = thrift2::put_multiple(&self.gateways, &call, &layout.table, puts).await;
-            (puts, sent)
-        };
-        let batches = self.batches(layout, puts, |put| &put.row, put_size);
-        outcomes_of(batches, call, send).await
+    async fn write_singly(&self, layout: &Layout, writes: Placed<RowWrite<'_>>, call: &Call) -> Placed<Result<()>> {
+        let write = |(place, write)| self.write_single(layout, place, write, call);
+        let writes: Vec<_> = writes.into_iter().map(write).collect();
+        stream::iter(writes).buffer_unordered(SINGLES).collect().await
     }
 
-    async fn delete_all(&self, layout: &Layout, deletes: Placed<TDelete>, call: &Call) -> Placed<Result<()>> {
-        let send = |deletes: Vec<TDelete>, call: Call| async move {
-            let (deletes, sent) = thrift2::delete_multiple(&self.gateways, &call, &layout.table, deletes).await;
-            (deletes, sent)
-        };
-        let batches = self.batches(layout, deletes, |delete| &delete.row, |delete| delete.row.len() + 128);
-        outcomes_of(batches, call, send).await
+    async fn write_single(
+        &self,
+        layout: &Layout,
+        place: usize,
+        write: RowWrite<'_>,
+        call: &Call,
+    ) -> (usize, Result<()>) {
+        let call = call.at(self.place(layout, write.row));
+        (place, calls::write(&self.gateways, &call, &layout.table, &write).await)
     }
 
-    async fn write_singly(&self, layout: &Layout, writes: Placed<RowWrite>, call: &Call) -> Placed<Result<()>> {
-        let write = |(place, write): (usize, RowWrite)| async move {
-            let call = call.at(self.host(layout, &write.row));
-            (place, calls::write(&self.gateways, &call, &layout.table, write).await)
-        };
-        stream::iter(writes).map(write).buffer_unordered(SINGLES).collect().await
+    /// Writes what is all puts or all deletes, in batches at the same time.
+    async fn write_batches(&self, layout: &Layout, items: Placed<StepOfRow<'_>>, call: &Call) -> Placed<Result<()>> {
+        let batches = self.batches(layout, items);
+        let writes: Vec<_> = batches.into_iter().map(|batch| self.write_batch(layout, batch, call)).collect();
+        stream::iter(writes).buffer_unordered(SINGLES).concat().await
+    }
+
+    /// Writes a batch. A gateway tells nothing of single rows, so a batch in which rows are at fault is cut in halves until
+    /// they are found. Every row has its timestamps already, so to send it twice changes nothing.
+    async fn write_batch(&self, layout: &Layout, batch: Batch<'_>, call: &Call) -> Placed<Result<()>> {
+        let call = call.at(batch.place.clone());
+        let mut left = vec![batch];
+        let mut outcomes = Vec::new();
+        let mut cuts = 0;
+        while let Some(mut batch) = left.pop() {
+            match thrift2::write_multiple(&self.gateways, &call, &layout.table, &batch.steps).await {
+                Err(error) if batch.steps.len() > 1 && error::is_of_single_rows(&error) && cuts < MAX_CUTS => {
+                    cuts += 1;
+                    left.push(batch.split());
+                    left.push(batch);
+                }
+                outcome => outcomes.extend(batch.indexes.into_iter().map(|index| (index, shared(&outcome)))),
+            }
+        }
+        outcomes
     }
 
     /// Groups rows by the gateway that sits with their region; one group where there is no choice.
-    pub(crate) fn by_host<T>(
+    pub(crate) fn by_place<T>(
         &self,
         layout: &Layout,
         items: impl IntoIterator<Item = T>,
-        row: impl Fn(&T) -> &Vec<u8>,
+        row: impl Fn(&T) -> &[u8],
     ) -> BTreeMap<Option<Arc<str>>, Vec<T>> {
+        if !self.gateways.have_choice() {
+            return BTreeMap::from([(None, items.into_iter().collect())]);
+        }
         let mut groups: BTreeMap<Option<Arc<str>>, Vec<T>> = BTreeMap::new();
         for item in items {
-            groups.entry(self.host(layout, row(&item))).or_default().push(item);
+            groups.entry(self.place(layout, row(&item))).or_default().push(item);
         }
         groups
     }
 
     /// Groups rows by gateway, and cuts the groups so that no request is over the limit.
-    fn batches<T>(
-        &self,
-        layout: &Layout,
-        items: Placed<T>,
-        row: impl Fn(&T) -> &Vec<u8>,
-        size: impl Fn(&T) -> usize,
-    ) -> Vec<(Option<Arc<str>>, Placed<T>)> {
-        // Room for the call itself, and for what the protocol puts around each field.
+    fn batches<'a>(&self, layout: &Layout, items: Placed<StepOfRow<'a>>) -> Vec<Batch<'a>> {
+        // Room for the call itself.
         let limit = self.config.max_request_bytes.saturating_sub(4096);
-        let mut batches: Vec<(Option<Arc<str>>, Placed<T>)> = Vec::new();
-        for (host, group) in self.by_host(layout, items, |(_, item)| row(item)) {
+        let mut batches: Vec<Batch<'a>> = Vec::new();
+        for (place, group) in self.by_place(layout, items, |(_, item)| item.row) {
             let mut bytes = usize::MAX;
-            for item in group {
-                let added = size(&item.1);
+            for (index, item) in group {
+                let added = item.row.len() + item.step.size();
                 bytes = bytes.saturating_add(added);
-                match batches.last_mut().filter(|_| bytes <= limit) {
-                    Some((_, batch)) => batch.push(item),
-                    None => {
-                        bytes = added;
-                        batches.push((host.clone(), vec![item]));
-                    }
+                if bytes > limit {
+                    bytes = added;
+                    batches.push(Batch { place: place.clone(), ..Batch::default() });
+                }
+                if let Some(batch) = batches.last_mut() {
+                    batch.indexes.push(index);
+                    batch.steps.push(item);
                 }
             }
         }
@@ -149,10 +170,20 @@ impl Store {
     }
 }
 
-fn put_size(put: &TPut) -> usize {
-    let cell =
-        |cell: &crate::wire::hbase2::TColumnValue| cell.family.len() + cell.qualifier.len() + cell.value.len() + 40;
-    put.row.len() + 80 + put.column_values.iter().map(cell).sum::<usize>()
+/// Rows that travel in one request to one gateway, and where they stand in the whole.
+#[derive(Default)]
+struct Batch<'a> {
+    place: Option<Arc<str>>,
+    indexes: Vec<usize>,
+    steps: Vec<StepOfRow<'a>>,
+}
+
+impl Batch<'_> {
+    /// Takes the second half away.
+    fn split(&mut self) -> Self {
+        let half = self.steps.len() / 2;
+        Self { place: self.place.clone(), indexes: self.indexes.split_off(half), steps: self.steps.split_off(half) }
+    }
 }
 
 fn set(outcomes: &mut [Result<()>], place: usize, outcome: Result<()>) {
@@ -163,75 +194,38 @@ fn set(outcomes: &mut [Result<()>], place: usize, outcome: Result<()>) {
 
 /// How the rows of a request travel.
 #[derive(Default)]
-struct Plan {
-    puts: Placed<TPut>,
-    deletes: Placed<TDelete>,
+struct Plan<'a> {
+    puts: Placed<StepOfRow<'a>>,
+    deletes: Placed<StepOfRow<'a>>,
     /// What is deleted below puts that expire.
-    below: Placed<TDelete>,
-    singles: Placed<RowWrite>,
+    below: Placed<StepOfRow<'a>>,
+    singles: Placed<RowWrite<'a>>,
 }
 
-impl Plan {
-    fn add(&mut self, place: usize, mut write: RowWrite) {
-        let (last, first) = (write.steps.pop(), write.steps.pop());
-        if !write.steps.is_empty() {
-            write.steps.extend(first.into_iter().chain(last));
-            return self.singles.push((place, write));
+impl<'a> Plan<'a> {
+    fn add(&mut self, layout: &'a Layout, place: usize, mutation: &'a Mutation, row: &'a [u8], now: i64) -> Result<()> {
+        if let Some(put) = plain_put(layout, mutation, row)? {
+            self.puts.push((place, put));
+        } else {
+            self.add_steps(place, row_write(layout, mutation, row, now)?);
         }
-        match (first, last) {
-            (None, Some(RowStep::Put { cells, timestamp, ttl: None })) => {
-                self.puts.push((place, thrift2::put(write.row, cells, timestamp, None)));
-            }
-            (
-                Some(RowStep::DeleteCells { cells: below, timestamp: before }),
-                Some(RowStep::Put { cells, timestamp, ttl: Some(ttl) }),
-            ) if before < timestamp => {
-                self.below.push((place, thrift2::delete(write.row.clone(), Some(below), before)));
-                self.puts.push((place, thrift2::put(write.row, cells, timestamp, Some(ttl))));
-            }
-            (None, Some(RowStep::DeleteCells { cells, timestamp })) => {
-                self.deletes.push((place, thrift2::delete(write.row, Some(cells), timestamp)));
-            }
-            (None, Some(RowStep::DeleteRow { timestamp })) => {
-                self.deletes.push((place, thrift2::delete(write.row, None, timestamp)));
-            }
-            (first, last) => {
-                write.steps.extend(first.into_iter().chain(last));
-                self.singles.push((place, write));
-            }
+        Ok(())
+    }
+
+    fn add_steps(&mut self, place: usize, mut write: RowWrite<'a>) {
+        match write.steps.as_slice() {
+            [RowStep::Put { ttl: None, .. } | RowStep::DeleteCells { .. } | RowStep::DeleteRow { .. }] => {}
+            [RowStep::DeleteCells { timestamp: before, .. }, RowStep::Put { ttl: Some(_), timestamp, .. }]
+                if before < timestamp => {}
+            _ => return self.singles.push((place, write)),
+        }
+        if let Some(step) = write.steps.pop() {
+            let below = write.steps.pop();
+            self.below.extend(below.map(|step| (place, StepOfRow { row: write.row, step })));
+            let rows = if step.is_put() { &mut self.puts } else { &mut self.deletes };
+            rows.push((place, StepOfRow { row: write.row, step }));
         }
     }
-}
-
-/// Sends batches at the same time. A gateway tells nothing of single rows, so a batch in which rows are at fault is cut in
-/// halves until they are found. Every row has its timestamps already, so to send it twice changes nothing.
-async fn outcomes_of<T, F, S>(batches: Vec<(Option<Arc<str>>, Placed<T>)>, call: &Call, send: F) -> Placed<Result<()>>
-where
-    F: Fn(Vec<T>, Call) -> S,
-    S: Future<Output = (Vec<T>, Result<()>)>,
-{
-    let send = &send;
-    let batch = |(host, batch): (Option<Arc<str>>, Placed<T>)| async move {
-        let call = call.at(host);
-        let mut left = vec![batch];
-        let mut outcomes = Vec::new();
-        let mut cuts = 0;
-        while let Some(batch) = left.pop() {
-            let (places, items): (Vec<usize>, Vec<T>) = batch.into_iter().unzip();
-            let (items, outcome) = send(items, call.clone()).await;
-            match outcome {
-                Err(error) if places.len() > 1 && error::is_of_single_rows(&error) && cuts < MAX_CUTS => {
-                    cuts += 1;
-                    let mut first: Placed<T> = places.into_iter().zip(items).collect();
-                    left.push(first.split_off(first.len() / 2));
-                    left.push(first);
-                }
-                outcome => outcomes.extend(places.into_iter().map(|place| (place, shared(&outcome)))),
-            }
-        }
-        outcomes
-    };
-    stream::iter(batches).map(batch).buffer_unordered(SINGLES).concat().await
 }
 
 fn shared(outcome: &Result<()>) -> Result<()> {

@@ -13,8 +13,13 @@ use peristyle_core::testkit::{Fixture, Suite};
 use peristyle_hbase::{HBaseBackend, HBaseConfig};
 use tokio::runtime::Runtime;
 
+/// How many cases run at a time.
+const THREADS: usize = 16;
+
 fn main() -> std::io::Result<ExitCode> {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Cases wait for the master to make and drop their tables, most of their time.
+    arguments.test_threads.get_or_insert(THREADS);
     let runtime = Runtime::new()?;
     let uris = [("hbase", thrift2()), ("hbase_framed", framed()), ("hbase_thrift1", thrift1())];
     let suite = |(backend, uri): (_, Result<String, String>)| Suite {

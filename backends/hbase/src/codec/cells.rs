@@ -1,7 +1,8 @@
 //! Cells to columns.
 
+use bytes::Bytes;
 use peristyle_core::codec::value::decode_value;
-use peristyle_core::model::{CellMeta, Key, StoredRow, WriteTime};
+use peristyle_core::model::{CellMeta, Key, StoredRow, Type, WriteTime};
 use peristyle_core::request::Projection;
 use peristyle_core::{Error, Result};
 
@@ -21,7 +22,7 @@ pub(crate) fn is_live_row(layout: &Layout, row: &RowCells) -> bool {
 pub(crate) fn stored_row(
     layout: &Layout,
     row: RowCells,
-    key: Option<&Key>,
+    key: Option<Key>,
     projection: &Projection,
 ) -> Result<Option<StoredRow>> {
     if !is_live_row(layout, &row) {
@@ -30,7 +31,7 @@ pub(crate) fn stored_row(
     let spec = &*layout.spec;
     let original = row.cells.iter().find(|cell| cell.name == layout.original).map(|cell| &*cell.value);
     let key = match (key, original) {
-        (Some(key), None) => key.clone(),
+        (Some(key), None) => key,
         _ => decode_row_key(layout, &row.row, original)?,
     };
     let mut stored = StoredRow { values: key.into_values().into_iter().map(Some).collect(), meta: Vec::new() };
@@ -41,7 +42,9 @@ pub(crate) fn stored_row(
     for cell in row.cells {
         let Some(index) = layout.column(&cell.name).filter(|index| projection.includes(*index)) else { continue };
         let Some(column) = spec.columns().get(index) else { continue };
-        let value = decode_value(column.ty, cell.value.into()).map_err(|error| in_column(error, &column.name))?;
+        // A value must not keep the whole reply.
+        let bytes = if column.ty == Type::Blob { Bytes::copy_from_slice(&cell.value) } else { cell.value };
+        let value = decode_value(column.ty, bytes).map_err(|error| in_column(error, &column.name))?;
         if let Some(place) = stored.values.get_mut(index) {
             *place = Some(value);
         }

@@ -16,23 +16,36 @@ use super::Layout;
 /// # Errors
 /// `InvalidArgument` for values that fit no column, and an empty key; `TooLarge` over what HBase takes.
 pub(crate) fn encode_row_key(layout: &Layout, values: &[Value]) -> Result<Vec<u8>> {
+    let mut key = Vec::with_capacity(32);
+    append_row_key(layout, values, &mut key)?;
+    Ok(key)
+}
+
+fn append_row_key(layout: &Layout, values: &[Value], out: &mut Vec<u8>) -> Result<()> {
     let spec = &*layout.spec;
     let Some((partition, clustering)) = values.split_at_checked(spec.partition_len()) else {
         let message = format!("{} of {} values of the partition key", values.len(), spec.partition_len());
         return Err(Error::invalid(message));
     };
-    let mut key = encode_partition(layout, partition)?;
-    encode(layout.encoding, clustering, spec.clustering_key(), &mut key)?;
-    check_length(layout, &key)?;
-    Ok(key)
+    let start = out.len();
+    append_partition(layout, partition, out)?;
+    encode(layout.encoding, clustering, spec.clustering_key(), out)?;
+    check_length(layout, out.len() - start)
 }
 
 /// What the row keys of a partition begin with: the salt and the partition key.
 pub(crate) fn encode_partition(layout: &Layout, partition: &[Value]) -> Result<Vec<u8>> {
     let mut key = Vec::with_capacity(32);
+    append_partition(layout, partition, &mut key)?;
+    Ok(key)
+}
+
+fn append_partition(layout: &Layout, partition: &[Value], out: &mut Vec<u8>) -> Result<()> {
     let salt = layout.spec.salt();
-    key.resize(salt.map_or(0, salt_length), 0);
-    encode(layout.encoding, partition, layout.spec.partition_key(), &mut key)?;
+    let start = out.len();
+    out.resize(start + salt.map_or(0, salt_length), 0);
+    encode(layout.encoding, partition, layout.spec.partition_key(), out)?;
+    let key = out.get_mut(start..).unwrap_or_default();
     if let Some(salt) = salt
         && let Some((place, encoded)) = key.split_at_mut_checked(salt_length(salt))
     {
@@ -41,8 +54,40 @@ pub(crate) fn encode_partition(layout: &Layout, partition: &[Value]) -> Result<V
         }
         place.copy_from_slice(&salt_prefix(salt, encoded));
     }
-    check_length(layout, &key)?;
-    Ok(key)
+    check_length(layout, out.len() - start)
+}
+
+/// Row keys, one behind the other in one buffer.
+#[derive(Debug, Default)]
+pub(crate) struct RowKeys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl RowKeys {
+    pub(crate) fn with_capacity(keys: usize) -> Self {
+        Self { bytes: Vec::with_capacity(keys * 32), ends: Vec::with_capacity(keys) }
+    }
+
+    /// Adds a key; one that can't be is empty.
+    ///
+    /// # Errors
+    /// Those of [`encode_row_key`].
+    pub(crate) fn push(&mut self, layout: &Layout, values: &[Value]) -> Result<()> {
+        let start = self.bytes.len();
+        let encoded = append_row_key(layout, values, &mut self.bytes);
+        if encoded.is_err() {
+            self.bytes.truncate(start);
+        }
+        self.ends.push(self.bytes.len());
+        encoded
+    }
+
+    /// The keys in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts.zip(&self.ends).map(|(start, end)| self.bytes.get(*start..*end).unwrap_or_default())
+    }
 }
 
 fn encode(encoding: KeyEncoding, values: &[Value], columns: &[Column], out: &mut Vec<u8>) -> Result<()> {
@@ -52,9 +97,9 @@ fn encode(encoding: KeyEncoding, values: &[Value], columns: &[Column], out: &mut
     }
 }
 
-fn check_length(layout: &Layout, key: &[u8]) -> Result<()> {
-    let limit = layout.max_row_key();
-    match key.len() {
+fn check_length(layout: &Layout, length: usize) -> Result<()> {
+    let limit = layout.max_row_key;
+    match length {
         0 => Err(empty_key()),
         length if length <= limit => Ok(()),
         length => {
@@ -96,14 +141,19 @@ fn partition_length(layout: &Layout, key: &[u8]) -> Result<usize> {
     }
 }
 
+/// Whether a key's row key doesn't tell its bytes.
+pub(crate) fn has_lossy_key(layout: &Layout, key: &Key) -> bool {
+    let mut columns = layout.spec.primary_key().iter().zip(key.values());
+    layout.encoding == KeyEncoding::Ordered && columns.any(|(column, value)| is_lossy(value, column))
+}
+
 /// The key's own bytes, where the row key doesn't tell them: each value's length in 4 bytes and its CQL bytes.
 pub(crate) fn original(layout: &Layout, key: &Key) -> Option<Vec<u8>> {
-    let columns = layout.spec.primary_key().iter().zip(key.values());
-    if layout.encoding == KeyEncoding::Raw || !columns.clone().any(|(column, value)| is_lossy(value, column)) {
+    if !has_lossy_key(layout, key) {
         return None;
     }
     let mut out = Vec::new();
-    for (_, value) in columns {
+    for value in key.values() {
         out.extend(u32::try_from(value.size()).unwrap_or(u32::MAX).to_be_bytes());
         encode_value(value, &mut out);
     }

@@ -1,8 +1,8 @@
 //! How one table lies on HBase.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use peristyle_core::codec::raw::check_raw;
 use peristyle_core::model::{HBaseMapping, KeyEncoding, TableSpec, Type};
 use peristyle_core::{Error, Result};
@@ -32,9 +32,12 @@ pub(crate) struct Layout {
     pub(crate) spec: Arc<TableSpec>,
     pub(crate) table: TableName,
     pub(crate) encoding: KeyEncoding,
+    /// The longest row key, in bytes.
+    pub(crate) max_row_key: usize,
     /// The cells of the value columns, in their order.
     cells: Vec<CellName>,
-    by_cell: HashMap<Vec<u8>, HashMap<Vec<u8>, usize>>,
+    /// The columns' indexes by their cells, sorted.
+    by_cell: Vec<(CellName, usize)>,
     /// Says that the row exists.
     pub(crate) marker: CellName,
     /// Holds the key as it was written, where the row key doesn't tell it.
@@ -65,22 +68,19 @@ impl Layout {
         }
         check_family(&spec, &mapping.family)?;
         let mut cells = Vec::with_capacity(spec.value_columns().len());
-        let mut by_cell: HashMap<Vec<u8>, HashMap<Vec<u8>, usize>> = HashMap::new();
-        for (place, column) in spec.value_columns().iter().enumerate() {
+        for column in spec.value_columns() {
             let (family, qualifier) = match mapping.columns.get(&*column.name) {
                 Some(cell) => cell.split_once(':').unwrap_or((cell, "")),
                 None => (&*mapping.family, &*column.name),
             };
             check_family(&spec, family)?;
-            let cell = cell_name(family, qualifier);
-            let taken = by_cell.entry(cell.family.clone()).or_default();
-            if taken.insert(cell.qualifier.clone(), spec.key_len() + place).is_some() {
-                return Err(fault(&spec, &format!("two columns lie in {family}:{qualifier}")));
-            }
-            cells.push(cell);
+            cells.push(cell_name(family, qualifier));
         }
+        let by_cell = by_cell(&spec, &cells)?;
+        let table = TableName { namespace: Arc::clone(namespace), name: Arc::clone(spec.name()) };
         Ok(Self {
-            table: TableName { namespace: Arc::clone(namespace), name: Arc::clone(spec.name()) },
+            max_row_key: max_row_key(table.bytes().len()),
+            table,
             encoding: mapping.key_encoding,
             marker: cell_name(&mapping.family, ""),
             original: cell_name(&mapping.family, "\0key"),
@@ -101,20 +101,16 @@ impl Layout {
             .ok_or_else(|| Error::invalid(format!("table {} has no value column {column}", self.spec.name())))
     }
 
-    /// The longest row key, in bytes.
-    pub(crate) fn max_row_key(&self) -> usize {
-        max_row_key(self.table.bytes().len())
-    }
-
     /// The index of the column in this cell.
     pub(crate) fn column(&self, cell: &CellName) -> Option<usize> {
-        self.by_cell.get(&cell.family)?.get(&cell.qualifier).copied()
+        let place = self.by_cell.binary_search_by(|(other, _)| other.cmp(cell)).ok()?;
+        self.by_cell.get(place).map(|(_, index)| *index)
     }
 
     /// The table's families.
     pub(crate) fn families(&self) -> Vec<Vec<u8>> {
-        let mut families: Vec<Vec<u8>> = self.cells.iter().map(|cell| cell.family.clone()).collect();
-        families.push(self.marker.family.clone());
+        let mut families: Vec<Vec<u8>> = self.cells.iter().map(|cell| cell.family.to_vec()).collect();
+        families.push(self.marker.family.to_vec());
         families.sort_unstable();
         families.dedup();
         families
@@ -151,7 +147,23 @@ pub(crate) fn may_be_empty(ty: Type) -> bool {
 }
 
 fn cell_name(family: &str, qualifier: &str) -> CellName {
-    CellName { family: family.as_bytes().to_vec(), qualifier: qualifier.as_bytes().to_vec() }
+    CellName {
+        family: Bytes::copy_from_slice(family.as_bytes()),
+        qualifier: Bytes::copy_from_slice(qualifier.as_bytes()),
+    }
+}
+
+fn by_cell(spec: &TableSpec, cells: &[CellName]) -> Result<Vec<(CellName, usize)>> {
+    let mut by_cell: Vec<(CellName, usize)> = cells.iter().cloned().zip(spec.key_len()..).collect();
+    by_cell.sort_unstable();
+    let twice = by_cell.iter().zip(by_cell.iter().skip(1)).find(|((a, _), (b, _))| a == b);
+    match twice {
+        Some(((CellName { family, qualifier }, _), _)) => {
+            let cell = format!("{}:{}", String::from_utf8_lossy(family), String::from_utf8_lossy(qualifier));
+            Err(fault(spec, &format!("two columns lie in {cell}")))
+        }
+        None => Ok(by_cell),
+    }
 }
 
 fn is_value_column(spec: &TableSpec, name: &str) -> bool {

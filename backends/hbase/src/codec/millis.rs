@@ -1,6 +1,5 @@
 //! Timestamps in milliseconds that keep the order of the writes of one client.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many rows are told apart; rows that share a slot only get timestamps a little later than they need.
@@ -11,7 +10,6 @@ const SLOTS: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Millis {
     slots: Vec<Mutex<Slot>>,
-    hasher: RandomState,
 }
 
 /// The last write of a row, by both clocks.
@@ -23,11 +21,15 @@ struct Slot {
 
 impl Millis {
     pub(super) fn new() -> Self {
-        Self { slots: (0..SLOTS).map(|_| Mutex::default()).collect(), hasher: RandomState::new() }
+        Self { slots: (0..SLOTS).map(|_| Mutex::default()).collect() }
     }
 
     fn slot(&self, row: &[u8]) -> Option<MutexGuard<'_, Slot>> {
-        let place = usize::try_from(self.hasher.hash_one(row) % SLOTS as u64).unwrap_or(0);
+        // FNV-1a.
+        let hash = row
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        let place = usize::try_from(hash % SLOTS as u64).unwrap_or(0);
         self.slots.get(place).map(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -3,6 +3,7 @@
 mod uri;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use peristyle_core::{Error, Result};
@@ -55,6 +56,13 @@ pub struct HBaseConfig {
     /// Gateways without frames for changes of the schema, where the others are framed: framed ones garble what tables are made
     /// with, so no table can be made without these. Default: the gateways.
     pub schema_gateways: Vec<String>,
+    /// Which gateway sits with which region server (`host` or `host:port`, as HBase names it): what is known to lie there goes
+    /// through that gateway. Default: none, and a gateway sits with the region servers on its own host.
+    pub colocated: Vec<(String, String)>,
+    /// Whether connections are encrypted, which gateways do with [`Transport::Http`] alone. Default: no.
+    pub tls: bool,
+    /// A PEM file of the certificate authorities that sign gateways. Default: the system's.
+    pub tls_ca: Option<PathBuf>,
 }
 
 /// Which interface a gateway speaks.
@@ -75,6 +83,8 @@ pub enum Transport {
     Buffered,
     /// Each behind its length, as gateways with non-blocking servers want it.
     Framed,
+    /// One POST of HTTP/1.1 for each, the only way in which gateways encrypt; with [`Protocol::Binary`] alone.
+    Http,
 }
 
 /// How messages become bytes.
@@ -103,14 +113,17 @@ impl HBaseConfig {
             idle_timeout: Duration::from_secs(50),
             max_request_bytes: BUFFERED_REQUEST_BYTES,
             schema_gateways: Vec::new(),
+            colocated: Vec::new(),
+            tls: false,
+            tls_ca: None,
         }
     }
 
     /// Reads `hbase://HOST[:PORT],…[/NAMESPACE][?NAME=VALUE&…]`.
     ///
-    /// The parameters are `api` (`thrift2`, `thrift1`), `transport` (`buffered`, `framed`), `protocol` (`binary`, `compact`),
-    /// `pool`, `connect_timeout`, `request_timeout`, `schema_timeout`, `idle_timeout` (durations such as `5s`),
-    /// `max_request_bytes` and `schema_gateways` (hosts with commas).
+    /// The parameters are `api` (`thrift2`, `thrift1`), `transport` (`buffered`, `framed`, `http`), `protocol` (`binary`,
+    /// `compact`), `pool`, `connect_timeout`, `request_timeout`, `schema_timeout`, `idle_timeout` (durations such as `5s`),
+    /// `max_request_bytes`, `schema_gateways` (hosts with commas), `colocated` (`server=gateway` with commas), `tls` (`true`, `false`) and `tls_ca` (a PEM file).
     ///
     /// # Errors
     /// [`InvalidArgument`](peristyle_core::ErrorKind::InvalidArgument) that names the wrong part and lists what is known.
@@ -144,10 +157,18 @@ impl HBaseConfig {
     pub fn transport(mut self, transport: Transport) -> Self {
         self.transport = transport;
         self.max_request_bytes = match transport {
-            Transport::Buffered => BUFFERED_REQUEST_BYTES,
+            Transport::Buffered | Transport::Http => BUFFERED_REQUEST_BYTES,
             Transport::Framed => FRAMED_REQUEST_BYTES,
         };
         self
+    }
+
+    /// Over HTTPS, with gateways signed by the authorities in this PEM file, or by those that the system knows.
+    #[must_use]
+    pub fn tls(mut self, authorities: Option<PathBuf>) -> Self {
+        self.tls_ca = authorities;
+        self.tls = true;
+        self.transport(Transport::Http)
     }
 
     /// With this limit for one attempt.
@@ -165,6 +186,19 @@ impl HBaseConfig {
         let named = |rest: char| rest.is_ascii_alphanumeric() || rest == '_';
         if self.namespace.is_empty() || !self.namespace.chars().all(named) {
             return Err(Error::invalid(format!("namespace {:?}: use letters, digits and underscores", self.namespace)));
+        }
+        if self.transport == Transport::Http && self.protocol != Protocol::Binary {
+            return Err(Error::invalid("transport=http goes with protocol=binary alone"));
+        }
+        if self.tls && self.transport != Transport::Http {
+            return Err(Error::invalid("tls=true goes with transport=http alone: gateways encrypt nothing else"));
+        }
+        if let Some((server, gateway)) = self.colocated.iter().find(|(_, gateway)| !self.gateways.contains(gateway)) {
+            let message = format!("colocated={server}={gateway}: {gateway} is none of the gateways");
+            return Err(Error::invalid(message));
+        }
+        if self.tls_ca.is_some() && !self.tls {
+            return Err(Error::invalid("tls_ca without tls=true"));
         }
         if self.max_request_bytes < 128 << 10 {
             let message = format!("max_request_bytes={}: give at least 131072", self.max_request_bytes);

@@ -21,6 +21,15 @@ fn a_uri_sets_every_parameter() {
 }
 
 #[test]
+fn a_uri_names_authorities_and_what_sits_with_what() {
+    let uri = "hbase://gw1,gw2:1?transport=http&tls=true&tls_ca=/ca.pem&colocated=rs1=gw1,rs2:16020=gw2:1";
+    let config = HBaseConfig::from_uri(uri).unwrap();
+    assert_eq!((config.transport, config.tls, config.tls_ca), (Transport::Http, true, Some("/ca.pem".into())));
+    let colocated = [("rs1", "gw1:9090"), ("rs2:16020", "gw2:1")];
+    assert_eq!(config.colocated, colocated.map(|(server, gateway)| (server.to_owned(), gateway.to_owned())));
+}
+
+#[test]
 fn framed_gateways_take_less_than_their_two_mebibytes() {
     assert!(HBaseConfig::from_uri("hbase://h?transport=framed").unwrap().max_request_bytes < 2 << 20);
     assert_eq!(HBaseConfig::from_uri("hbase://h").unwrap().max_request_bytes, 64 << 20);
@@ -34,7 +43,12 @@ fn a_wrong_part_is_named_and_the_right_ones_listed() {
         ("hbase://h:x", "\"h:x\""),
         ("hbase://h/a.b", "\"a.b\""),
         ("hbase://h?api=thrift3", "thrift2, thrift1"),
-        ("hbase://h?transport=http", "buffered, framed"),
+        ("hbase://h?transport=https", "buffered, framed, http"),
+        ("hbase://h?tls=true", "transport=http"),
+        ("hbase://h?transport=http&tls_ca=/x", "tls=true"),
+        ("hbase://h?transport=http&protocol=compact", "protocol=binary"),
+        ("hbase://h?colocated=rs1", "rs1=gw1:9090"),
+        ("hbase://h?colocated=rs1=other", "none of the gateways"),
         ("hbase://h?pool=0", "pool=0"),
         ("hbase://h?request_timeout=soon", "request_timeout=soon"),
         ("hbase://h?request_timeout=0s", "timeout of 0"),

@@ -6,7 +6,7 @@ use peristyle_core::{Error, Result};
 use super::{Api, DEFAULT_PORT, HBaseConfig, Protocol, Transport};
 
 /// The parameters, in the order in which they are listed to people.
-const PARAMETERS: [&str; 10] = [
+const PARAMETERS: [&str; 13] = [
     "api",
     "transport",
     "protocol",
@@ -17,6 +17,9 @@ const PARAMETERS: [&str; 10] = [
     "idle_timeout",
     "max_request_bytes",
     "schema_gateways",
+    "colocated",
+    "tls",
+    "tls_ca",
 ];
 
 pub(super) fn parse(uri: &str) -> Result<HBaseConfig> {
@@ -46,7 +49,8 @@ fn set(mut config: HBaseConfig, name: &str, value: &str) -> Result<HBaseConfig> 
     match name {
         "api" => config.api = choice(name, value, &[("thrift2", Api::Thrift2), ("thrift1", Api::Thrift1)])?,
         "transport" => {
-            let transports = [("buffered", Transport::Buffered), ("framed", Transport::Framed)];
+            let transports =
+                [("buffered", Transport::Buffered), ("framed", Transport::Framed), ("http", Transport::Http)];
             config = config.transport(choice(name, value, &transports)?);
         }
         "protocol" => {
@@ -57,6 +61,9 @@ fn set(mut config: HBaseConfig, name: &str, value: &str) -> Result<HBaseConfig> 
         "request_timeout" => config.request_timeout = duration(name, value)?,
         "schema_timeout" => config.schema_timeout = duration(name, value)?,
         "idle_timeout" => config.idle_timeout = duration(name, value)?,
+        "colocated" => config.colocated = value.split(',').map(pair).collect::<Result<_>>()?,
+        "tls" => config.tls = choice(name, value, &[("true", true), ("false", false)])?,
+        "tls_ca" => config.tls_ca = Some(value.into()),
         "max_request_bytes" => config.max_request_bytes = number(name, value, "a number of bytes")?,
         "schema_gateways" => {
             config.schema_gateways = host_list(value)?.into_iter().map(with_port).collect();
@@ -67,6 +74,16 @@ fn set(mut config: HBaseConfig, name: &str, value: &str) -> Result<HBaseConfig> 
         }
     }
     Ok(config)
+}
+
+/// A region server and the gateway that sits with it.
+fn pair(value: &str) -> Result<(String, String)> {
+    match value.split_once('=') {
+        Some((server, gateway)) if !server.is_empty() => Ok((server.to_owned(), with_port(gateway))),
+        _ => {
+            Err(Error::invalid(format!("colocated={value}: write region servers and gateways as rs1=gw1:9090,rs2=gw2")))
+        }
+    }
 }
 
 /// Hosts with commas; refuses ports that are none, the rest is for name resolution to judge.

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use rustls::ClientConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
-use super::Connection;
 use super::message::Wire;
+use super::{Connection, host_of};
 use crate::config::HBaseConfig;
 use crate::error;
 use peristyle_core::{Error, ErrorKind, Outcome, Result, TimeoutPhase};
@@ -22,6 +23,7 @@ pub(super) struct Gateway {
     /// `host:port`.
     pub(super) address: Arc<str>,
     wire: Wire,
+    tls: Option<Arc<ClientConfig>>,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
     outage: Mutex<Option<Outage>>,
@@ -66,10 +68,11 @@ impl Drop for Lease {
 }
 
 impl Gateway {
-    pub(super) fn new(address: &str, config: &HBaseConfig) -> Self {
+    pub(super) fn new(address: &str, config: &HBaseConfig, tls: Option<&Arc<ClientConfig>>) -> Self {
         Self {
             address: Arc::from(address),
             wire: Wire { transport: config.transport, protocol: config.protocol },
+            tls: tls.cloned(),
             permits: Arc::new(Semaphore::new(config.pool.get().min(Semaphore::MAX_PERMITS))),
             idle: Mutex::default(),
             outage: Mutex::default(),
@@ -80,7 +83,7 @@ impl Gateway {
 
     /// The host, without the port.
     pub(super) fn host(&self) -> &str {
-        self.address.rsplit_once(':').map_or(&*self.address, |(host, _)| host).trim_matches(['[', ']'])
+        host_of(&self.address)
     }
 
     /// How many more requests it takes now.
@@ -121,7 +124,7 @@ impl Gateway {
 
     async fn connect(&self, deadline: Instant) -> Result<Connection> {
         let limit = deadline.min(Instant::now() + self.connect_timeout);
-        let opened = timeout_at(limit.into(), Connection::open(&self.address, self.wire)).await;
+        let opened = timeout_at(limit.into(), Connection::open(&self.address, self.wire, self.tls.as_ref())).await;
         let fault = match opened {
             Ok(Ok(connection)) => {
                 *self.outage.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -129,7 +132,7 @@ impl Gateway {
             }
             Ok(Err(cause)) => {
                 let message =
-                    format!("gateway {} can't be reached: {cause}; check host, port and process", self.address);
+                    format!("gateway {} can't be reached: {cause}; check host, port, process and tls", self.address);
                 Error::new(ErrorKind::Unavailable, message).with_source(cause)
             }
             Err(_) => {

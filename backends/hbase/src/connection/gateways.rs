@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use peristyle_core::request::RequestOptions;
 use peristyle_core::{Attempt, Error, ErrorKind, Outcome, Result, TimeoutPhase};
-use thrift::protocol::TSerializable;
 use tokio::time::timeout_at;
 
 use super::gateway::{Gateway, Lease};
-use super::{Fault, Garbled, Reader};
+use super::{Arguments, Fault, Garbled, Reader, tls};
 use crate::config::{Api, HBaseConfig};
 use crate::error;
+use crate::wire::Server;
 
 /// How one call is made.
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ pub(crate) struct Call {
     pub(crate) table: Arc<str>,
     /// Whether anything changes by it, so that a lost answer leaves doubt.
     pub(crate) writes: bool,
-    /// The host whose gateway is preferred.
-    pub(crate) host: Option<Arc<str>>,
+    /// The gateway that is preferred: its address, or the host of several.
+    pub(crate) place: Option<Arc<str>>,
     /// The limit for one attempt, from when it is sent.
     pub(crate) timeout: Duration,
     /// When all must be over.
@@ -35,12 +35,12 @@ impl Call {
     /// A call as the options of its request say.
     pub(crate) fn new(table: &Arc<str>, writes: bool, options: &RequestOptions, config: &HBaseConfig) -> Self {
         let timeout = options.attempt_timeout.unwrap_or(config.request_timeout);
-        Self { table: Arc::clone(table), writes, host: None, timeout, deadline: options.deadline, schema: false }
+        Self { table: Arc::clone(table), writes, place: None, timeout, deadline: options.deadline, schema: false }
     }
 
-    /// The same call, preferably through the gateway of this host.
-    pub(crate) fn at(&self, host: Option<Arc<str>>) -> Self {
-        Self { host, ..self.clone() }
+    /// The same call, preferably through the gateway in this place.
+    pub(crate) fn at(&self, place: Option<Arc<str>>) -> Self {
+        Self { place, ..self.clone() }
     }
 
     /// The same call, for a read.
@@ -59,15 +59,20 @@ impl Call {
 pub(crate) struct Gateways {
     data: Vec<Arc<Gateway>>,
     schema: Vec<Arc<Gateway>>,
+    /// Gateways by the region servers that they sit with.
+    colocated: Vec<(String, Arc<str>)>,
     turn: AtomicUsize,
     api: Api,
     max_request_bytes: usize,
 }
 
 impl Gateways {
-    pub(crate) fn new(config: &HBaseConfig) -> Self {
+    /// # Errors
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for certificate authorities that can't be read.
+    pub(crate) fn new(config: &HBaseConfig) -> Result<Self> {
+        let tls = tls::client_config(config)?;
         let gateways = |addresses: &[String], config: &HBaseConfig| -> Vec<Arc<Gateway>> {
-            addresses.iter().map(|address| Arc::new(Gateway::new(address, config))).collect()
+            addresses.iter().map(|address| Arc::new(Gateway::new(address, config, tls.as_ref()))).collect()
         };
         let data = gateways(&config.gateways, config);
         let schema = if config.schema_gateways.is_empty() {
@@ -76,7 +81,8 @@ impl Gateways {
             gateways(&config.schema_gateways, &config.clone().transport(crate::Transport::Buffered))
         };
         let (turn, max_request_bytes) = (AtomicUsize::new(0), config.max_request_bytes);
-        Self { data, schema, turn, api: config.api, max_request_bytes }
+        let colocated = config.colocated.iter().map(|(server, gateway)| (server.clone(), Arc::from(gateway.as_str())));
+        Ok(Self { data, schema, colocated: colocated.collect(), turn, api: config.api, max_request_bytes })
     }
 
     /// Whether there is more than one gateway for rows.
@@ -84,9 +90,12 @@ impl Gateways {
         self.data.len() > 1
     }
 
-    /// The host of a region server, if a gateway sits there too.
-    pub(crate) fn host_of(&self, server: &str) -> Option<Arc<str>> {
-        self.data.iter().find(|gateway| gateway.host() == server).map(|gateway| Arc::from(gateway.host()))
+    /// The place of the gateway that sits with a region server: as the configuration says, or on the same host.
+    pub(crate) fn place_of(&self, server: &Server) -> Option<Arc<str>> {
+        let address = format!("{}:{}", server.host, server.port);
+        let named = |name: &&(String, Arc<str>)| name.0 == address || name.0 == server.host;
+        let host = || self.data.iter().find(|gateway| gateway.host() == server.host).map(|gateway| gateway.host());
+        self.colocated.iter().find(named).map(|(_, gateway)| Arc::clone(gateway)).or_else(|| host().map(Arc::from))
     }
 
     /// Which interface the gateways speak.
@@ -95,7 +104,7 @@ impl Gateways {
     }
 
     /// Makes a call at one gateway.
-    pub(crate) async fn call<A: TSerializable, T>(
+    pub(crate) async fn call<A: Arguments, T>(
         &self,
         call: &Call,
         method: &'static str,
@@ -124,7 +133,7 @@ impl Gateways {
         }
     }
 
-    /// The gateway of the preferred host; else the one with most room, in turn; those that are down last.
+    /// The preferred gateway; else the one with most room, in turn; those that are down last.
     fn choose(&self, call: &Call, tried: &[Arc<Gateway>]) -> Option<Arc<Gateway>> {
         let gateways = if call.schema { &self.schema } else { &self.data };
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -132,7 +141,9 @@ impl Gateways {
         let open = places
             .filter_map(|place| gateways.get(place))
             .filter(|gateway| !tried.iter().any(|tried| Arc::ptr_eq(tried, gateway)));
-        let preferred = |gateway: &Arc<Gateway>| call.host.as_deref().is_some_and(|host| host == gateway.host());
+        let preferred = |gateway: &Arc<Gateway>| {
+            call.place.as_deref().is_some_and(|place| place == &*gateway.address || place == gateway.host())
+        };
         // The first of several equals, so that they take turns.
         open.min_by_key(|gateway| (gateway.is_down(), !preferred(gateway), usize::MAX - gateway.free())).cloned()
     }
@@ -151,7 +162,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Makes a call. After a timeout or a fault of the connection no other is possible.
-    pub(crate) async fn call<A: TSerializable, T>(
+    pub(crate) async fn call<A: Arguments, T>(
         &mut self,
         call: &Call,
         method: &'static str,
@@ -166,7 +177,7 @@ impl Session {
         })
     }
 
-    async fn attempt<A: TSerializable, T>(
+    async fn attempt<A: Arguments, T>(
         &mut self,
         call: &Call,
         method: &'static str,
@@ -182,7 +193,7 @@ impl Session {
             }
             Err(fault) => return Err(broken(fault, call)),
         };
-        let answer = timeout_at(call.limit().into(), connection.exchange(&request, method, read)).await;
+        let answer = timeout_at(call.limit().into(), connection.exchange(request, method, read)).await;
         match answer {
             Ok(Ok(reply)) => {
                 self.lease.give_back(connection);
@@ -233,6 +244,16 @@ fn broken(fault: Fault, call: &Call) -> Error {
         Fault::Garbled(Garbled::Malformed(what)) => {
             let message = format!("the reply can't be read ({what}){doubt}; check api, transport and protocol");
             Error::new(ErrorKind::Corrupt, message)
+        }
+        Fault::Refused(status @ (hyper::StatusCode::UNAUTHORIZED | hyper::StatusCode::FORBIDDEN)) => {
+            let message =
+                format!("the gateway's HTTP server answered {status}; it wants a login that this client has not");
+            Error::new(ErrorKind::PermissionDenied, message).with_outcome(Outcome::NotApplied)
+        }
+        Fault::Refused(status) => {
+            let message =
+                format!("the gateway's HTTP server answered {status}{doubt}; check that it is one, and its log");
+            Error::new(ErrorKind::Unavailable, message)
         }
         Fault::Unsent(cause) => {
             let message = format!("the request can't be encoded: {cause}");

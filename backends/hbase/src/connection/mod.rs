@@ -2,23 +2,30 @@
 
 mod gateway;
 mod gateways;
+mod http;
 mod message;
+mod tls;
 
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use thrift::protocol::TSerializable;
+use bytes::BytesMut;
+use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 pub(crate) use self::gateways::{Call, Gateways};
-use self::message::{Decoded, Garbled, Pending, Wire};
+use self::http::Http;
 pub(crate) use self::message::{
-    Reader, ServerException, read_bool, read_bytes_list, read_i32, read_i64, read_list, read_nothing, read_optional,
-    read_struct,
+    Arguments, Input, Reader, ServerException, read_bool, read_bytes_list, read_i32, read_i64, read_list, read_nothing,
+    read_optional, read_struct, read_with,
 };
+use self::message::{Decoded, Garbled, Pending, Wire};
 
-/// The least room for a read, and what a connection keeps between requests.
+use crate::config::Transport;
+
+/// The least room for a read.
 const READ_BYTES: usize = 16 << 10;
 
 /// What broke a connection.
@@ -30,35 +37,51 @@ pub(crate) enum Fault {
     Garbled(Garbled),
     /// The request can't be put into bytes; nothing was sent.
     Unsent(String),
+    /// The gateway's HTTP server answered instead of it.
+    Refused(hyper::StatusCode),
 }
 
 /// One connection to a gateway.
 #[derive(Debug)]
 struct Connection {
-    stream: TcpStream,
+    link: Link,
     wire: Wire,
     sequence: i32,
-    buffer: Vec<u8>,
     used: Instant,
 }
 
+/// What carries messages.
+#[derive(Debug)]
+enum Link {
+    Socket(TcpStream),
+    Http(Http),
+}
+
 impl Connection {
-    async fn open(address: &str, wire: Wire) -> io::Result<Self> {
+    async fn open(address: &str, wire: Wire, tls: Option<&Arc<ClientConfig>>) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         // Without it a batch waits some 40 ms for the gateway's acknowledgement.
         stream.set_nodelay(true)?;
-        Ok(Self { stream, wire, sequence: 0, buffer: Vec::new(), used: Instant::now() })
+        let link = match wire.transport {
+            Transport::Buffered | Transport::Framed => Link::Socket(stream),
+            Transport::Http => Link::Http(Http::open(stream, address, tls).await?),
+        };
+        Ok(Self { link, wire, sequence: 0, used: Instant::now() })
     }
 
     /// Whether it can carry another request: it was used lately, and the gateway neither closed it nor said anything.
     fn is_fresh(&self, idle_timeout: Duration) -> bool {
-        let silent =
-            matches!(self.stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock);
+        let silent = match &self.link {
+            Link::Socket(stream) => {
+                matches!(stream.try_read(&mut [0; 1]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+            }
+            Link::Http(http) => http.is_open(),
+        };
         silent && self.used.elapsed() < idle_timeout
     }
 
     /// The bytes of the next call.
-    fn encode<A: TSerializable>(&mut self, method: &str, arguments: &A) -> Result<Vec<u8>, Fault> {
+    fn encode<A: Arguments>(&mut self, method: &str, arguments: &A) -> Result<Vec<u8>, Fault> {
         self.sequence = self.sequence.wrapping_add(1);
         let call = Pending { method, sequence: self.sequence };
         self.wire.encode(call, arguments).map_err(|error| Fault::Unsent(error.to_string()))
@@ -68,45 +91,74 @@ impl Connection {
     /// further use.
     async fn exchange<T>(
         &mut self,
-        request: &[u8],
+        request: Vec<u8>,
         method: &str,
         read: Reader<T>,
     ) -> Result<Result<T, ServerException>, Fault> {
-        self.stream.write_all(request).await.map_err(Fault::Io)?;
-        let call = Pending { method, sequence: self.sequence };
-        self.buffer.clear();
-        let mut least = 1;
-        loop {
-            self.receive(least).await?;
-            match self.wire.decode(&self.buffer, call, read).map_err(Fault::Garbled)? {
-                Decoded::Reply(reply) => {
-                    self.used = Instant::now();
-                    self.buffer.shrink_to(READ_BYTES);
-                    return Ok(reply);
+        let (wire, call) = (self.wire, Pending { method, sequence: self.sequence });
+        let reply = match &mut self.link {
+            Link::Socket(stream) => {
+                stream.write_all(&request).await.map_err(Fault::Io)?;
+                read_reply(stream, wire, call, read).await?
+            }
+            Link::Http(http) => {
+                let bytes = http.post(request).await?;
+                match wire.decode(&bytes, call, read).map_err(Fault::Garbled)? {
+                    Decoded::Reply(reply) => reply,
+                    Decoded::Incomplete(_) => {
+                        let message = format!("{} bytes that end too early", bytes.len());
+                        return Err(Fault::Garbled(Garbled::Malformed(message)));
+                    }
                 }
-                Decoded::Incomplete(bytes) => least = bytes,
             }
-        }
+        };
+        self.used = Instant::now();
+        Ok(reply)
     }
+}
 
-    /// Waits until so many bytes have come, then takes what else is there.
-    async fn receive(&mut self, least: usize) -> Result<(), Fault> {
-        while self.buffer.len() < least {
-            self.buffer.reserve(READ_BYTES.max(least.saturating_sub(self.buffer.len())));
-            if self.stream.read_buf(&mut self.buffer).await.map_err(Fault::Io)? == 0 {
-                return Err(Fault::Closed);
-            }
+async fn read_reply<T>(
+    stream: &mut TcpStream,
+    wire: Wire,
+    call: Pending<'_>,
+    read: Reader<T>,
+) -> Result<Result<T, ServerException>, Fault> {
+    let mut buffer = BytesMut::new();
+    let mut least = 1;
+    loop {
+        receive(stream, &mut buffer, least).await?;
+        let bytes = buffer.freeze();
+        match wire.decode(&bytes, call, read).map_err(Fault::Garbled)? {
+            Decoded::Reply(reply) => return Ok(reply),
+            Decoded::Incomplete(more) => least = more,
         }
-        loop {
-            self.buffer.reserve(READ_BYTES);
-            match self.stream.try_read_buf(&mut self.buffer) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(Fault::Io(error)),
-            }
+        buffer = BytesMut::from(bytes);
+    }
+}
+
+/// Waits until so many bytes have come, then takes what else is there.
+async fn receive(stream: &mut TcpStream, buffer: &mut BytesMut, least: usize) -> Result<(), Fault> {
+    while buffer.len() < least {
+        buffer.reserve(READ_BYTES.max(least.saturating_sub(buffer.len())));
+        if stream.read_buf(buffer).await.map_err(Fault::Io)? == 0 {
+            return Err(Fault::Closed);
         }
     }
+    while buffer.len() == buffer.capacity() {
+        buffer.reserve(READ_BYTES.max(buffer.len()));
+        match stream.try_read_buf(buffer) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(Fault::Io(error)),
+        }
+    }
+    Ok(())
+}
+
+/// The host of an address, without the port.
+fn host_of(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']'])
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::HBaseConfig;
+use crate::wire::Server;
 use crate::wire::hbase2::TableArgs;
 
 /// What the mock gateway does with one request.
@@ -105,7 +106,7 @@ async fn ask(gateways: &Gateways, config: &HBaseConfig, table: &str) -> peristyl
 async fn a_reply_that_comes_too_late_is_given_to_no_other_request() {
     let mock = mock(&[Reply::Late(200)]).await;
     let config = config(&[&mock.address]);
-    let gateways = Gateways::new(&config);
+    let gateways = Gateways::new(&config).unwrap();
     let error = ask(&gateways, &config, "yes").await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Timeout(TimeoutPhase::Attempt), Outcome::Unknown));
     tokio::time::sleep(Duration::from_millis(250)).await;
@@ -117,7 +118,7 @@ async fn a_reply_that_comes_too_late_is_given_to_no_other_request() {
 async fn a_reply_to_another_request_closes_the_connection() {
     let mock = mock(&[Reply::Shifted]).await;
     let config = config(&[&mock.address]);
-    let gateways = Gateways::new(&config);
+    let gateways = Gateways::new(&config).unwrap();
     let error = ask(&gateways, &config, "yes").await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Corrupt, Outcome::Unknown), "{error}");
     assert!(ask(&gateways, &config, "yes").await.unwrap());
@@ -128,7 +129,7 @@ async fn a_reply_to_another_request_closes_the_connection() {
 async fn a_request_that_is_given_up_takes_its_connection_along() {
     let mock = mock(&[Reply::Late(30)]).await;
     let config = config(&[&mock.address]).pool(std::num::NonZeroUsize::MIN);
-    let gateways = Gateways::new(&config);
+    let gateways = Gateways::new(&config).unwrap();
     let given_up = tokio::time::timeout(Duration::from_millis(10), ask(&gateways, &config, "yes")).await;
     assert!(given_up.is_err());
     assert!(!ask(&gateways, &config, "no").await.unwrap(), "the only place in the pool is free again");
@@ -139,7 +140,7 @@ async fn a_request_that_is_given_up_takes_its_connection_along() {
 async fn a_gateway_that_never_answers_costs_one_attempt_each_time() {
     let mock = mock(&[Reply::Never, Reply::Never]).await;
     let config = config(&[&mock.address]);
-    let gateways = Gateways::new(&config);
+    let gateways = Gateways::new(&config).unwrap();
     for _ in 0..2 {
         let start = Instant::now();
         let error = ask(&gateways, &config, "yes").await.unwrap_err();
@@ -153,7 +154,7 @@ async fn a_gateway_that_never_answers_costs_one_attempt_each_time() {
 async fn requests_wait_for_a_connection_no_longer_than_their_limit() {
     let mock = mock(&[Reply::Late(5_000)]).await;
     let slow = config(&[&mock.address]).pool(std::num::NonZeroUsize::MIN).request_timeout(Duration::from_secs(5));
-    let gateways = Arc::new(Gateways::new(&slow));
+    let gateways = Arc::new(Gateways::new(&slow).unwrap());
     let first = {
         let (gateways, slow) = (Arc::clone(&gateways), slow.clone());
         tokio::spawn(async move { ask(&gateways, &slow, "yes").await })
@@ -170,7 +171,7 @@ async fn requests_wait_for_a_connection_no_longer_than_their_limit() {
 async fn a_connection_that_the_gateway_closed_is_replaced_without_an_error() {
     let mock = mock(&[Reply::Last]).await;
     let config = config(&[&mock.address]);
-    let gateways = Gateways::new(&config);
+    let gateways = Gateways::new(&config).unwrap();
     assert!(ask(&gateways, &config, "yes").await.unwrap());
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert!(ask(&gateways, &config, "yes").await.unwrap());
@@ -180,7 +181,7 @@ async fn a_connection_that_the_gateway_closed_is_replaced_without_an_error() {
 async fn a_connection_that_breaks_under_a_write_leaves_doubt() {
     let mock = mock(&[Reply::Hangup]).await;
     let config = config(&[&mock.address]);
-    let gateways = Gateways::new(&config);
+    let gateways = Gateways::new(&config).unwrap();
     let error = ask(&gateways, &config, "yes").await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::ConnectionLost, Outcome::Unknown));
     assert_eq!(error.attempts()[0].endpoint, mock.address);
@@ -191,7 +192,7 @@ async fn a_connection_that_was_idle_for_too_long_is_not_used_again() {
     let mock = mock(&[]).await;
     let mut config = config(&[&mock.address]);
     config.idle_timeout = Duration::from_millis(30);
-    let gateways = Gateways::new(&config);
+    let gateways = Gateways::new(&config).unwrap();
     for pause in [0, 0, 60] {
         tokio::time::sleep(Duration::from_millis(pause)).await;
         assert!(ask(&gateways, &config, "yes").await.unwrap());
@@ -207,12 +208,12 @@ async fn another_gateway_takes_over_where_one_cannot_be_reached() {
         listener.local_addr().unwrap().to_string()
     };
     let both = config(&[&closed, &mock.address]);
-    let gateways = Gateways::new(&both);
+    let gateways = Gateways::new(&both).unwrap();
     for _ in 0..4 {
         assert!(ask(&gateways, &both, "yes").await.unwrap());
     }
     let alone = config(&[&closed]);
-    let error = ask(&Gateways::new(&alone), &alone, "yes").await.unwrap_err();
+    let error = ask(&Gateways::new(&alone).unwrap(), &alone, "yes").await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::Unavailable, Outcome::NotApplied));
     assert!(error.to_string().contains(&closed), "{error}");
 }
@@ -222,7 +223,7 @@ async fn a_request_over_the_limit_is_not_sent() {
     let mock = mock(&[]).await;
     let mut config = config(&[&mock.address]);
     config.max_request_bytes = 128 << 10;
-    let error = ask(&Gateways::new(&config), &config, &"a".repeat(128 << 10)).await.unwrap_err();
+    let error = ask(&Gateways::new(&config).unwrap(), &config, &"a".repeat(128 << 10)).await.unwrap_err();
     assert_eq!((error.kind(), error.outcome()), (ErrorKind::TooLarge, Outcome::NotApplied));
 }
 
@@ -231,13 +232,30 @@ async fn a_request_goes_to_the_gateway_of_its_host_while_that_can_be_reached() {
     let here = mock(&[]).await;
     let there = mock_at("127.0.0.2:0", &[]).await;
     let config = config(&[&here.address, &there.address]);
-    let gateways = Gateways::new(&config);
-    assert_eq!(gateways.host_of("127.0.0.2").as_deref(), Some("127.0.0.2"));
-    assert_eq!(gateways.host_of("127.0.0.3"), None);
+    let gateways = Gateways::new(&config).unwrap();
+    let place = |host: &str| gateways.place_of(&Server { host: host.into(), port: 16020 });
+    assert_eq!((place("127.0.0.2").as_deref(), place("127.0.0.3")), (Some("127.0.0.2"), None));
     let call = Call::new(&Arc::from("yes"), true, &RequestOptions::default(), &config).at(Some("127.0.0.2".into()));
     for _ in 0..4 {
         assert!(gateways.call(&call, "ask", &TableArgs { table: "yes".into() }, read_bool).await.unwrap());
     }
     let counted = [&here, &there].map(|mock| mock.connections.load(Ordering::SeqCst));
+    assert_eq!(counted, [0, 1]);
+}
+
+#[tokio::test]
+async fn a_request_goes_to_the_gateway_that_is_said_to_sit_with_its_server() {
+    let (one, other) = (mock(&[]).await, mock(&[]).await);
+    let mut config = config(&[&one.address, &other.address]);
+    config.colocated = vec![("rs:16021".into(), other.address.clone()), ("rs".into(), one.address.clone())];
+    let gateways = Gateways::new(&config).unwrap();
+    let places = [16020, 16021].map(|port| gateways.place_of(&Server { host: "rs".into(), port }).unwrap());
+    assert_eq!(places.each_ref().map(|place| &**place), [&*one.address, &*other.address]);
+    let [_, place] = places;
+    let call = Call::new(&Arc::from("yes"), true, &RequestOptions::default(), &config).at(Some(place));
+    for _ in 0..4 {
+        assert!(gateways.call(&call, "ask", &TableArgs { table: "yes".into() }, read_bool).await.unwrap());
+    }
+    let counted = [&one, &other].map(|mock| mock.connections.load(Ordering::SeqCst));
     assert_eq!(counted, [0, 1]);
 }

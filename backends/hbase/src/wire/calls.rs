@@ -24,13 +24,13 @@ macro_rules! calls {
 
 calls! {
     /// One row.
-    get(table: &TableName, row: Vec<u8>) -> Option<RowCells>;
+    get(table: &TableName, row: &[u8]) -> Option<RowCells>;
     /// Rows in the order asked for; those that aren't there are `None`.
-    get_multiple(table: &TableName, rows: Vec<Vec<u8>>) -> Vec<Option<RowCells>>;
+    get_multiple(table: &TableName, rows: &[&[u8]]) -> Vec<Option<RowCells>>;
     /// The first rows of a span.
     scan(table: &TableName, span: &ScanSpan) -> Vec<RowCells>;
     /// Writes one row; in one atomic unit over Thrift 2.
-    write(table: &TableName, write: RowWrite) -> ();
+    write(table: &TableName, write: &RowWrite<'_>) -> ();
     /// Adds to counters of one row.
     increment(table: &TableName, row: Vec<u8>, deltas: Vec<(CellName, i64)>) -> ();
     /// Where a table's regions are.

@@ -207,15 +207,17 @@ pub struct TRegionInfo {
   pub end_key: Option<Vec<u8>>,
   pub id: Option<i64>,
   pub server_name: Option<Vec<u8>>,
+  pub port: Option<i32>,
 }
 
 impl TRegionInfo {
-  pub fn new<F1, F2, F3, F6>(start_key: F1, end_key: F2, id: F3, server_name: F6) -> TRegionInfo where F1: Into<Option<Vec<u8>>>, F2: Into<Option<Vec<u8>>>, F3: Into<Option<i64>>, F6: Into<Option<Vec<u8>>> {
+  pub fn new<F1, F2, F3, F6, F7>(start_key: F1, end_key: F2, id: F3, server_name: F6, port: F7) -> TRegionInfo where F1: Into<Option<Vec<u8>>>, F2: Into<Option<Vec<u8>>>, F3: Into<Option<i64>>, F6: Into<Option<Vec<u8>>>, F7: Into<Option<i32>> {
     TRegionInfo {
       start_key: start_key.into(),
       end_key: end_key.into(),
       id: id.into(),
       server_name: server_name.into(),
+      port: port.into(),
     }
   }
 }
@@ -227,6 +229,7 @@ impl TSerializable for TRegionInfo {
     let mut f_2: Option<Vec<u8>> = None;
     let mut f_3: Option<i64> = None;
     let mut f_6: Option<Vec<u8>> = None;
+    let mut f_7: Option<i32> = None;
     loop {
       let field_ident = i_prot.read_field_begin()?;
       if field_ident.field_type == TType::Stop {
@@ -250,6 +253,10 @@ impl TSerializable for TRegionInfo {
           let val = i_prot.read_bytes()?;
           f_6 = Some(val);
         },
+        7 => {
+          let val = i_prot.read_i32()?;
+          f_7 = Some(val);
+        },
         _ => {
           i_prot.skip(field_ident.field_type)?;
         },
@@ -262,6 +269,7 @@ impl TSerializable for TRegionInfo {
       end_key: f_2,
       id: f_3,
       server_name: f_6,
+      port: f_7,
     };
     Ok(ret)
   }
@@ -288,6 +296,11 @@ impl TSerializable for TRegionInfo {
       o_prot.write_bytes(fld_var)?;
       o_prot.write_field_end()?
     }
+    if let Some(fld_var) = self.port {
+      o_prot.write_field_begin(&TFieldIdentifier::new("port", TType::I32, 7))?;
+      o_prot.write_i32(fld_var)?;
+      o_prot.write_field_end()?
+    }
     o_prot.write_field_stop()?;
     o_prot.write_struct_end()
   }
@@ -300,6 +313,7 @@ impl Default for TRegionInfo {
       end_key: Some(Vec::new()),
       id: Some(0),
       server_name: Some(Vec::new()),
+      port: Some(0),
     }
   }
 }

@@ -17,10 +17,18 @@ mod hbase1;
 pub(crate) mod hbase2;
 
 pub(crate) mod calls;
+mod fields;
+mod rows1;
+mod rows2;
+#[cfg(test)]
+mod tests;
 mod thrift1;
 pub(crate) mod thrift2;
 
+use std::borrow::Cow;
 use std::sync::Arc;
+
+use bytes::Bytes;
 
 use peristyle_core::model::{BlockEncoding, Compression};
 
@@ -28,43 +36,78 @@ use peristyle_core::model::{BlockEncoding, Compression};
 const TTL: &[u8] = b"_ttl";
 
 /// A cell as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct StoredCell {
     pub(crate) name: CellName,
-    pub(crate) value: Vec<u8>,
+    pub(crate) value: Bytes,
     pub(crate) timestamp: i64,
 }
 
-/// A row as it is stored: its cells by family and qualifier.
+/// A row as it is stored. Its bytes share the buffer of the reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowCells {
-    pub(crate) row: Vec<u8>,
+    pub(crate) row: Bytes,
     pub(crate) cells: Vec<StoredCell>,
 }
 
 /// A place in a row.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct CellName {
-    pub(crate) family: Vec<u8>,
-    pub(crate) qualifier: Vec<u8>,
+    pub(crate) family: Bytes,
+    pub(crate) qualifier: Bytes,
 }
 
 /// Something done to a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RowStep {
+pub(crate) enum RowStep<'a> {
     /// Puts cells at this time. `ttl` is in milliseconds from that time, and may be below 0.
-    Put { cells: Vec<(CellName, Vec<u8>)>, timestamp: i64, ttl: Option<i64> },
+    Put { cells: PutCells<'a>, timestamp: i64, ttl: Option<i64> },
     /// Deletes all that was put into these cells up to this time.
-    DeleteCells { cells: Vec<CellName>, timestamp: i64 },
+    DeleteCells { cells: Vec<&'a CellName>, timestamp: i64 },
     /// Deletes all that was put into the row up to this time.
     DeleteRow { timestamp: i64 },
 }
 
+/// Cells and their values.
+pub(crate) type PutCells<'a> = Vec<(&'a CellName, Cow<'a, [u8]>)>;
+
+impl RowStep<'_> {
+    pub(crate) fn is_put(&self) -> bool {
+        matches!(self, Self::Put { .. })
+    }
+
+    /// When it happens.
+    pub(crate) fn timestamp(&self) -> i64 {
+        match self {
+            Self::Put { timestamp, .. } | Self::DeleteCells { timestamp, .. } | Self::DeleteRow { timestamp } => {
+                *timestamp
+            }
+        }
+    }
+
+    /// Its bytes on the wire, roughly and at most.
+    pub(crate) fn size(&self) -> usize {
+        let name = |name: &CellName| name.family.len() + name.qualifier.len() + 40;
+        80 + match self {
+            Self::Put { cells, .. } => cells.iter().map(|(cell, value)| name(cell) + value.len()).sum(),
+            Self::DeleteCells { cells, .. } => cells.iter().map(|cell| name(cell)).sum(),
+            Self::DeleteRow { .. } => 0,
+        }
+    }
+}
+
 /// What is done to one row, in one atomic unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RowWrite {
-    pub(crate) row: Vec<u8>,
-    pub(crate) steps: Vec<RowStep>,
+pub(crate) struct RowWrite<'a> {
+    pub(crate) row: &'a [u8],
+    pub(crate) steps: Vec<RowStep<'a>>,
+}
+
+/// One thing done to one row, in a batch of many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StepOfRow<'a> {
+    pub(crate) row: &'a [u8],
+    pub(crate) step: RowStep<'a>,
 }
 
 /// Which rows a scan returns.
@@ -79,16 +122,23 @@ pub(crate) struct ScanSpan {
     pub(crate) limit: usize,
 }
 
-/// A region: its keys from `start`, below `end`, where empty is open; and the host that serves it.
+/// A region: its keys from `start`, below `end`, where empty is open; and the server that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Region {
     pub(crate) start: Vec<u8>,
     pub(crate) end: Vec<u8>,
-    pub(crate) host: String,
+    pub(crate) server: Server,
     pub(crate) id: i64,
 }
 
-/// How a new table is made.
+/// A region server; its port is 0 where that isn't told.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Server {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+/// How a new table is made. Its families are in the order of their names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewTable {
     pub(crate) families: Vec<Vec<u8>>,

@@ -3,23 +3,26 @@
 //! It puts and deletes rows one by one, a put and a delete of one row are two calls, and a scan is a thing of the gateway that
 //! must be opened and closed.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
+use bytes::Bytes;
 use peristyle_core::model::Compression;
 use peristyle_core::{Error, Result};
 
 use super::hbase1::{
-    AtomicIncrementArgs, ColumnDescriptor, CreateTableArgs, DeleteAllRowTsArgs, GetRowArgs, GetRowsArgs,
-    MutateRowTsArgs, Mutation, NoArgs, ScannerCloseArgs, ScannerGetListArgs, ScannerOpenWithScanArgs, TCell,
-    TRegionInfo, TRowResult, TScan, TableNameArgs,
+    AtomicIncrementArgs, ColumnDescriptor, CreateTableArgs, NoArgs, ScannerCloseArgs, ScannerGetListArgs,
+    ScannerOpenWithScanArgs, TRegionInfo, TScan, TableNameArgs,
 };
-use super::{CellName, NewTable, Region, RowCells, RowStep, RowWrite, ScanSpan, StoredCell, TTL, TableName};
-use crate::connection::{Call, Gateways, read_bytes_list, read_i32, read_i64, read_list, read_nothing};
+use super::rows1::{GetRow, GetRows, Mutate, column, read_row};
+use super::{CellName, NewTable, Region, RowCells, RowStep, RowWrite, ScanSpan, Server, TableName};
+use crate::connection::{
+    Call, Gateways, Input, read_bytes_list, read_i32, read_i64, read_list, read_nothing, read_with,
+};
 
-pub(super) async fn get(gateways: &Gateways, call: &Call, table: &TableName, row: Vec<u8>) -> Result<Option<RowCells>> {
-    let arguments = GetRowArgs { table_name: table.bytes(), row, attributes: BTreeMap::new() };
-    let found = gateways.call(call, "getRow", &arguments, read_list::<TRowResult>).await?;
-    Ok(found.into_iter().find_map(row_cells))
+pub(super) async fn get(gateways: &Gateways, call: &Call, table: &TableName, row: &[u8]) -> Result<Option<RowCells>> {
+    let found = gateways.call(call, "getRow", &GetRow { table: &table.bytes(), row }, read_rows).await?;
+    Ok(found.into_iter().flatten().next())
 }
 
 /// The rows in the order asked for. The gateway leaves those out that aren't there.
@@ -27,13 +30,15 @@ pub(super) async fn get_multiple(
     gateways: &Gateways,
     call: &Call,
     table: &TableName,
-    rows: Vec<Vec<u8>>,
+    rows: &[&[u8]],
 ) -> Result<Vec<Option<RowCells>>> {
-    let arguments = GetRowsArgs { table_name: table.bytes(), rows, attributes: BTreeMap::new() };
-    let found = gateways.call(call, "getRows", &arguments, read_list::<TRowResult>).await?;
-    let found: BTreeMap<Vec<u8>, RowCells> =
-        found.into_iter().filter_map(row_cells).map(|row| (row.row.clone(), row)).collect();
-    Ok(arguments.rows.iter().map(|row| found.get(row).cloned()).collect())
+    let found = gateways.call(call, "getRows", &GetRows { table: &table.bytes(), rows }, read_rows).await?;
+    let found: HashMap<Bytes, RowCells> = found.into_iter().flatten().map(|row| (row.row.clone(), row)).collect();
+    Ok(rows.iter().map(|row| found.get(*row).cloned()).collect())
+}
+
+fn read_rows(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<Option<RowCells>>> {
+    read_with(input, |input| input.list(read_row))
 }
 
 /// Opens a scan, takes its first rows and closes it, all on one connection.
@@ -55,56 +60,23 @@ pub(super) async fn scan(
     let mut session = gateways.session(call).await?;
     let id = session.call(call, "scannerOpenWithScan", &open, read_i32).await?;
     let list = ScannerGetListArgs { id, nb_rows };
-    let found = session.call(call, "scannerGetList", &list, read_list::<TRowResult>).await;
+    let found = session.call(call, "scannerGetList", &list, read_rows).await;
     let closed = session.call(call, "scannerClose", &ScannerCloseArgs { id }, read_nothing).await;
     let found = found?;
     closed?;
-    Ok(found.into_iter().filter_map(row_cells).collect())
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// Writes one row, each step in a call of its own, the newest first: what is deleted below a put that expires goes behind it.
-pub(super) async fn write(gateways: &Gateways, call: &Call, table: &TableName, write: RowWrite) -> Result<()> {
-    let mut steps = write.steps;
-    steps.sort_by_key(|step| std::cmp::Reverse(timestamp(step)));
+pub(super) async fn write(gateways: &Gateways, call: &Call, table: &TableName, write: &RowWrite<'_>) -> Result<()> {
+    let (table, row) = (&*table.bytes(), write.row);
+    let mut steps: Vec<&RowStep<'_>> = write.steps.iter().collect();
+    steps.sort_by_key(|step| Reverse(step.timestamp()));
     for step in steps {
-        write_step(gateways, call, table, write.row.clone(), step).await?;
+        let method = if matches!(step, RowStep::DeleteRow { .. }) { "deleteAllRowTs" } else { "mutateRowTs" };
+        gateways.call(call, method, &Mutate { table, row, step }, read_nothing).await?;
     }
     Ok(())
-}
-
-fn timestamp(step: &RowStep) -> i64 {
-    match step {
-        RowStep::Put { timestamp, .. } | RowStep::DeleteCells { timestamp, .. } | RowStep::DeleteRow { timestamp } => {
-            *timestamp
-        }
-    }
-}
-
-async fn write_step(gateways: &Gateways, call: &Call, table: &TableName, row: Vec<u8>, step: RowStep) -> Result<()> {
-    let (mutations, timestamp, ttl) = match step {
-        RowStep::DeleteRow { timestamp } => {
-            let attributes = BTreeMap::new();
-            let arguments = DeleteAllRowTsArgs { table_name: table.bytes(), row, timestamp, attributes };
-            return gateways.call(call, "deleteAllRowTs", &arguments, read_nothing).await;
-        }
-        RowStep::Put { cells, timestamp, ttl } => {
-            (cells.into_iter().map(|(name, value)| mutation(&name, Some(value))).collect(), timestamp, ttl)
-        }
-        RowStep::DeleteCells { cells, timestamp } => {
-            (cells.iter().map(|name| mutation(name, None)).collect(), timestamp, None)
-        }
-    };
-    let attributes = ttl.map(|ttl| (TTL.to_vec(), ttl.to_be_bytes().to_vec())).into_iter().collect();
-    let arguments = MutateRowTsArgs { table_name: table.bytes(), row, mutations, timestamp, attributes };
-    gateways.call(call, "mutateRowTs", &arguments, read_nothing).await
-}
-
-fn mutation(name: &CellName, value: Option<Vec<u8>>) -> Mutation {
-    Mutation { is_delete: value.is_none(), column: column(name), value, write_to_w_a_l: true }
-}
-
-fn column(name: &CellName) -> Vec<u8> {
-    [&name.family, b":".as_slice(), &name.qualifier].concat()
 }
 
 pub(super) async fn increment(
@@ -128,7 +100,10 @@ pub(super) async fn regions(gateways: &Gateways, call: &Call, table: &TableName)
     let region = |region: TRegionInfo| Region {
         start: region.start_key.unwrap_or_default(),
         end: region.end_key.unwrap_or_default(),
-        host: String::from_utf8_lossy(&region.server_name.unwrap_or_default()).into_owned(),
+        server: Server {
+            host: String::from_utf8_lossy(&region.server_name.unwrap_or_default()).into_owned(),
+            port: region.port.and_then(|port| port.try_into().ok()).unwrap_or(0),
+        },
         id: region.id.unwrap_or_default(),
     };
     Ok(found.into_iter().map(region).collect())
@@ -171,15 +146,4 @@ pub(super) async fn delete_table(gateways: &Gateways, call: &Call, table: &Table
 /// Looks whether the gateway answers.
 pub(super) async fn greet(gateways: &Gateways, call: &Call) -> Result<()> {
     gateways.call(call, "getTableNames", &NoArgs {}, read_bytes_list).await.map(|_| ())
-}
-
-fn row_cells(result: TRowResult) -> Option<RowCells> {
-    let cell = |(column, cell): (Vec<u8>, TCell)| {
-        let colon = column.iter().position(|byte| *byte == b':')?;
-        let (family, qualifier) = column.split_at(colon);
-        let name = CellName { family: family.to_vec(), qualifier: qualifier.get(1..)?.to_vec() };
-        Some(StoredCell { name, value: cell.value, timestamp: cell.timestamp })
-    };
-    let cells: Vec<StoredCell> = result.columns.unwrap_or_default().into_iter().filter_map(cell).collect();
-    (!cells.is_empty()).then_some(RowCells { row: result.row, cells })
 }

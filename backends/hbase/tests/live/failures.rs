@@ -19,7 +19,7 @@ use super::traps::is_trouble;
 use super::{client, name};
 
 /// More than the limit of one attempt, by what a busy machine adds.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) fn trials(runtime: &Arc<Runtime>) -> Vec<Trial> {
     let runtime = Arc::clone(runtime);
@@ -43,19 +43,19 @@ async fn table(address: &str) -> Table {
     client.table(spec).await.unwrap()
 }
 
-fn row(id: i64) -> Row {
+pub(super) fn row(id: i64) -> Row {
     Row::new().with("id", id).with("v", id)
 }
 
 /// Writers that put row after row, and what became of it.
-struct Load {
+pub(super) struct Load {
     stop: Arc<AtomicBool>,
     acknowledged: Arc<Mutex<BTreeSet<i64>>>,
     writers: JoinSet<(usize, Duration)>,
 }
 
 impl Load {
-    fn start(runtime: &Runtime, table: &Table, first: i64) -> Self {
+    pub(super) fn start(runtime: &Runtime, table: &Table, first: i64) -> Self {
         let (stop, acknowledged) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let next = Arc::new(AtomicI64::new(first));
         let mut writers = JoinSet::new();
@@ -67,17 +67,22 @@ impl Load {
         Self { stop, acknowledged, writers }
     }
 
+    /// How many rows were acknowledged.
+    pub(super) fn acknowledged(&self) -> usize {
+        self.acknowledged.lock().unwrap().len()
+    }
+
     /// Waits until so many rows were acknowledged since the start.
-    fn wait(&self, rows: usize) {
+    pub(super) fn wait(&self, rows: usize) {
         let start = Instant::now();
-        while self.acknowledged.lock().unwrap().len() < rows {
+        while self.acknowledged() < rows {
             assert!(start.elapsed() < Duration::from_secs(90), "no progress");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// Ends the writers and reads back all that was acknowledged.
-    fn finish(self, runtime: &Runtime, table: &Table, what: &str) {
+    pub(super) fn finish(self, runtime: &Runtime, table: &Table, what: &str) {
         self.stop.store(true, Ordering::SeqCst);
         let outcomes: Vec<(usize, Duration)> = runtime.block_on(self.writers.join_all());
         let errors: usize = outcomes.iter().map(|(errors, _)| errors).sum();
@@ -121,7 +126,7 @@ fn gateway_is_restarted(runtime: &Runtime, table: &Table, hbase: &mut HBase) {
     let load = Load::start(runtime, table, 0);
     load.wait(200);
     hbase.restart_gateway(0).unwrap();
-    let before = load.acknowledged.lock().unwrap().len();
+    let before = load.acknowledged();
     load.wait(before + 200);
     load.finish(runtime, table, "gateway restarted");
 }
@@ -131,7 +136,7 @@ fn region_server_is_aborted(runtime: &Runtime, table: &Table, hbase: &HBase) {
     load.wait(200);
     let region = hbase.regions(&format!("default:{}", table.spec().name())).unwrap().remove(0);
     hbase.abort_region_server(&region.server).unwrap();
-    let before = load.acknowledged.lock().unwrap().len();
+    let before = load.acknowledged();
     load.wait(before + 500);
     load.finish(runtime, table, "region server aborted");
 }

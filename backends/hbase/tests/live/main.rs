@@ -1,11 +1,14 @@
 //! What real gateways and region servers do wrong, and how the backend fares.
 //!
-//! The gateway of the traps is where `PERISTYLE_HBASE_THRIFT2=host:port` says; the failures start an HBase of their own then.
+//! The gateway of the traps is where `PERISTYLE_HBASE_THRIFT2=host:port` says, that of happybase where
+//! `PERISTYLE_HBASE_THRIFT1=host:port` does; the failures start an HBase of their own then.
 //! Without it all are reported as ignored, unless `REQUIRE_BACKENDS` lists `hbase`.
 
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests fail by panic")]
 
 mod failures;
+mod gateways;
+mod happybase;
 mod traps;
 
 use std::process::ExitCode;
@@ -18,7 +21,9 @@ use peristyle_hbase::{HBaseBackend, HBaseConfig};
 use tokio::runtime::Runtime;
 
 fn main() -> std::io::Result<ExitCode> {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // Most of them wait.
+    arguments.test_threads.get_or_insert(8);
     let runtime = Arc::new(Runtime::new()?);
     let Ok(address) = std::env::var("PERISTYLE_HBASE_THRIFT2") else {
         let missing = || Err(Failed::from("PERISTYLE_HBASE_THRIFT2=host:port isn't set"));
@@ -27,6 +32,8 @@ fn main() -> std::io::Result<ExitCode> {
     };
     let mut trials = traps::trials(&runtime, &address);
     trials.extend(failures::trials(&runtime));
+    trials.extend(gateways::trials(&runtime));
+    trials.extend(happybase::trials(&runtime, &address));
     Ok(libtest_mimic::run(&arguments, trials).exit_code())
 }
 

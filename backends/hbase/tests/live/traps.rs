@@ -56,7 +56,7 @@ async fn with_table<F: Future<Output = ()>>(
 }
 
 /// The table of an existing program: a long salted with the middle bytes of its CRC, split evenly.
-fn existing(name: &str) -> TableBuilder {
+pub(super) fn existing(name: &str) -> TableBuilder {
     let columns = [("title".to_owned(), "cf:value".to_owned())].into();
     TableSpec::builder(name).partition("id", Type::I64).column("title", Type::Text).salt(Salt::MIDDLE_BYTES).hbase(
         HBaseMapping {

@@ -1,17 +1,20 @@
 //! Calls and replies as bytes.
 
-use std::io::{self, Read};
+mod input;
 
+use bytes::Bytes;
 use thrift::protocol::{
     TBinaryInputProtocol, TBinaryOutputProtocol, TCompactInputProtocol, TCompactOutputProtocol, TInputProtocol,
     TMessageIdentifier, TMessageType, TOutputProtocol, TSerializable, TType,
 };
 use thrift::{ApplicationErrorKind, Error as ThriftError};
 
+pub(crate) use self::input::Input;
+use self::input::Source;
 use crate::config::{Protocol, Transport};
 
 /// The longest reply that is read, in bytes.
-const MAX_REPLY_BYTES: usize = 256 << 20;
+pub(super) const MAX_REPLY_BYTES: usize = 256 << 20;
 /// The bytes of a frame's length.
 const FRAME_HEADER: usize = 4;
 
@@ -58,9 +61,21 @@ pub(crate) struct Pending<'a> {
     pub(crate) sequence: i32,
 }
 
+/// What a call is given: a struct in which each argument is a field.
+pub(crate) trait Arguments {
+    /// Writes the struct.
+    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()>;
+}
+
+impl<T: TSerializable> Arguments for T {
+    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
+        self.write_to_out_protocol(out)
+    }
+}
+
 impl Wire {
     /// A call as bytes.
-    pub(crate) fn encode<A: TSerializable>(self, call: Pending<'_>, arguments: &A) -> thrift::Result<Vec<u8>> {
+    pub(crate) fn encode<A: Arguments>(self, call: Pending<'_>, arguments: &A) -> thrift::Result<Vec<u8>> {
         let mut buffer = Vec::with_capacity(256);
         if self.transport == Transport::Framed {
             buffer.extend([0; FRAME_HEADER]);
@@ -79,9 +94,9 @@ impl Wire {
     }
 
     /// Reads a reply from the bytes that have come so far.
-    pub(crate) fn decode<T>(self, bytes: &[u8], call: Pending<'_>, read: Reader<T>) -> Result<Decoded<T>, Garbled> {
+    pub(crate) fn decode<T>(self, bytes: &Bytes, call: Pending<'_>, read: Reader<T>) -> Result<Decoded<T>, Garbled> {
         let message = match self.transport {
-            Transport::Buffered => bytes,
+            Transport::Buffered | Transport::Http => bytes.clone(),
             Transport::Framed => match frame(bytes)? {
                 Ok(message) => message,
                 Err(length) => return Ok(Decoded::Incomplete(length)),
@@ -90,15 +105,15 @@ impl Wire {
         if message.len() > MAX_REPLY_BYTES {
             return Err(Garbled::TooLong);
         }
-        let mut source = Source { rest: message, ran_out: false };
+        let source = Source::new(&message, self.protocol);
         let outcome = match self.protocol {
-            Protocol::Binary => read_reply(&mut TBinaryInputProtocol::new(&mut source, true), call, read),
-            Protocol::Compact => read_reply(&mut TCompactInputProtocol::new(&mut source), call, read),
+            Protocol::Binary => read_reply(&mut TBinaryInputProtocol::new(&source, true), &source, call, read),
+            Protocol::Compact => read_reply(&mut TCompactInputProtocol::new(&source), &source, call, read),
         };
         match outcome {
-            Ok(reply) if source.rest.is_empty() => Ok(Decoded::Reply(reply)),
-            Ok(_) => Err(Garbled::Malformed(format!("{} bytes behind a reply", source.rest.len()))),
-            Err(_) if source.ran_out && self.transport == Transport::Buffered => {
+            Ok(reply) if source.left() == 0 => Ok(Decoded::Reply(reply)),
+            Ok(_) => Err(Garbled::Malformed(format!("{} bytes behind a reply", source.left()))),
+            Err(_) if source.ran_out() && self.transport != Transport::Framed => {
                 Ok(Decoded::Incomplete(bytes.len() + 1))
             }
             Err(garbled) => Err(garbled),
@@ -107,7 +122,7 @@ impl Wire {
 }
 
 /// The message of a frame, or how many bytes it needs.
-fn frame(bytes: &[u8]) -> Result<Result<&[u8], usize>, Garbled> {
+fn frame(bytes: &Bytes) -> Result<Result<Bytes, usize>, Garbled> {
     let Some((header, rest)) = bytes.split_first_chunk::<FRAME_HEADER>() else { return Ok(Err(FRAME_HEADER)) };
     let length = usize::try_from(u32::from_be_bytes(*header)).unwrap_or(usize::MAX);
     if length > MAX_REPLY_BYTES {
@@ -116,40 +131,35 @@ fn frame(bytes: &[u8]) -> Result<Result<&[u8], usize>, Garbled> {
     if rest.len() < length {
         return Ok(Err(FRAME_HEADER + length));
     }
-    Ok(Ok(rest))
+    Ok(Ok(bytes.slice(FRAME_HEADER..)))
 }
 
-/// Bytes that remember whether more were asked for than there are.
-struct Source<'a> {
-    rest: &'a [u8],
-    ran_out: bool,
-}
-
-impl Read for Source<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.ran_out |= buffer.len() > self.rest.len();
-        self.rest.read(buffer)
-    }
-}
-
-fn write_call<A: TSerializable>(out: &mut dyn TOutputProtocol, call: Pending<'_>, arguments: &A) -> thrift::Result<()> {
+fn write_call<A: Arguments, P: TOutputProtocol>(out: &mut P, call: Pending<'_>, arguments: &A) -> thrift::Result<()> {
     out.write_message_begin(&TMessageIdentifier::new(call.method, TMessageType::Call, call.sequence))?;
-    arguments.write_to_out_protocol(out)?;
+    arguments.write(out)?;
     out.write_message_end()?;
     out.flush()
 }
 
 /// Reads what a call returns; `None` where the reply holds nothing.
-pub(crate) type Reader<T> = fn(Option<&mut dyn TInputProtocol>) -> thrift::Result<T>;
+pub(crate) type Reader<T> = fn(Option<&mut Input<'_>>) -> thrift::Result<T>;
 
 /// Reads a struct.
-pub(crate) fn read_struct<T: TSerializable>(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<T> {
-    T::read_from_in_protocol(input.ok_or_else(no_result)?)
+pub(crate) fn read_struct<T: TSerializable>(input: Option<&mut Input<'_>>) -> thrift::Result<T> {
+    T::read_from_in_protocol(input.ok_or_else(no_result)?.protocol)
+}
+
+/// Reads what must be there.
+pub(crate) fn read_with<T>(
+    input: Option<&mut Input<'_>>,
+    read: impl FnOnce(&mut Input<'_>) -> thrift::Result<T>,
+) -> thrift::Result<T> {
+    read(input.ok_or_else(no_result)?)
 }
 
 /// Reads a list of structs.
-pub(crate) fn read_list<T: TSerializable>(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<Vec<T>> {
-    let input = input.ok_or_else(no_result)?;
+pub(crate) fn read_list<T: TSerializable>(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<T>> {
+    let input = &mut *input.ok_or_else(no_result)?.protocol;
     let list = input.read_list_begin()?;
     let items = (0..list.size).map(|_| T::read_from_in_protocol(input)).collect::<thrift::Result<_>>()?;
     input.read_list_end()?;
@@ -157,13 +167,13 @@ pub(crate) fn read_list<T: TSerializable>(input: Option<&mut dyn TInputProtocol>
 }
 
 /// Reads a struct that may be left out.
-pub(crate) fn read_optional<T: TSerializable>(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<Option<T>> {
-    input.map(T::read_from_in_protocol).transpose()
+pub(crate) fn read_optional<T: TSerializable>(input: Option<&mut Input<'_>>) -> thrift::Result<Option<T>> {
+    input.map(|input| T::read_from_in_protocol(input.protocol)).transpose()
 }
 
 /// Reads a list of bytes.
-pub(crate) fn read_bytes_list(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<Vec<Vec<u8>>> {
-    let input = input.ok_or_else(no_result)?;
+pub(crate) fn read_bytes_list(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<Vec<u8>>> {
+    let input = &mut *input.ok_or_else(no_result)?.protocol;
     let list = input.read_list_begin()?;
     let items = (0..list.size).map(|_| input.read_bytes()).collect::<thrift::Result<_>>()?;
     input.read_list_end()?;
@@ -171,22 +181,22 @@ pub(crate) fn read_bytes_list(input: Option<&mut dyn TInputProtocol>) -> thrift:
 }
 
 /// Reads a number of 4 bytes.
-pub(crate) fn read_i32(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<i32> {
-    input.ok_or_else(no_result)?.read_i32()
+pub(crate) fn read_i32(input: Option<&mut Input<'_>>) -> thrift::Result<i32> {
+    input.ok_or_else(no_result)?.protocol.read_i32()
 }
 
 /// Reads a number of 8 bytes.
-pub(crate) fn read_i64(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<i64> {
-    input.ok_or_else(no_result)?.read_i64()
+pub(crate) fn read_i64(input: Option<&mut Input<'_>>) -> thrift::Result<i64> {
+    input.ok_or_else(no_result)?.protocol.read_i64()
 }
 
 /// Reads a bool.
-pub(crate) fn read_bool(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<bool> {
-    input.ok_or_else(no_result)?.read_bool()
+pub(crate) fn read_bool(input: Option<&mut Input<'_>>) -> thrift::Result<bool> {
+    input.ok_or_else(no_result)?.protocol.read_bool()
 }
 
 /// Reads the answer of calls that return nothing, or nothing of interest.
-pub(crate) fn read_nothing(input: Option<&mut dyn TInputProtocol>) -> thrift::Result<()> {
+pub(crate) fn read_nothing(input: Option<&mut Input<'_>>) -> thrift::Result<()> {
     input.map_or(Ok(()), |_| Err(no_result()))
 }
 
@@ -196,13 +206,18 @@ fn no_result() -> ThriftError {
 
 type Reply<T> = Result<T, ServerException>;
 
-fn read_reply<T>(input: &mut dyn TInputProtocol, call: Pending<'_>, read: Reader<T>) -> Result<Reply<T>, Garbled> {
+fn read_reply<T>(
+    input: &mut dyn TInputProtocol,
+    source: &Source<'_>,
+    call: Pending<'_>,
+    read: Reader<T>,
+) -> Result<Reply<T>, Garbled> {
     let message = input.read_message_begin().map_err(malformed)?;
     if message.sequence_number != call.sequence {
         return Err(Garbled::Sequence { expected: call.sequence, found: message.sequence_number });
     }
     match message.message_type {
-        TMessageType::Reply if message.name == call.method => read_result(input, read),
+        TMessageType::Reply if message.name == call.method => read_result(input, source, read),
         TMessageType::Exception => {
             let error = ThriftError::read_application_error_from_in_protocol(input).map_err(malformed)?;
             let message = match error.kind {
@@ -216,14 +231,16 @@ fn read_reply<T>(input: &mut dyn TInputProtocol, call: Pending<'_>, read: Reader
 }
 
 /// Field 0 is what is returned; the others are exceptions.
-fn read_result<T>(input: &mut dyn TInputProtocol, read: Reader<T>) -> Result<Reply<T>, Garbled> {
+fn read_result<T>(input: &mut dyn TInputProtocol, source: &Source<'_>, read: Reader<T>) -> Result<Reply<T>, Garbled> {
     let mut reply = None;
     input.read_struct_begin().map_err(malformed)?;
     loop {
         let field = input.read_field_begin().map_err(malformed)?;
         match (field.field_type, field.id) {
             (TType::Stop, _) => break,
-            (_, Some(0)) => reply = Some(Ok(read(Some(input)).map_err(malformed)?)),
+            (_, Some(0)) => {
+                reply = Some(Ok(read(Some(&mut Input { protocol: input, source })).map_err(malformed)?));
+            }
             (TType::Struct, Some(id)) => reply = Some(Err(read_exception(input, id).map_err(malformed)?)),
             (ty, _) => input.skip(ty).map_err(malformed)?,
         }

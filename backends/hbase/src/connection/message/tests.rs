@@ -13,7 +13,7 @@ const WIRES: [Wire; 4] = [
 const CALL: Pending<'static> = Pending { method: "get", sequence: 7 };
 
 /// The bytes of a message as a gateway sends it.
-fn reply(wire: Wire, kind: TMessageType, sequence: i32, body: impl Fn(&mut dyn TOutputProtocol)) -> Vec<u8> {
+fn reply(wire: Wire, kind: TMessageType, sequence: i32, body: impl Fn(&mut dyn TOutputProtocol)) -> Bytes {
     let mut bytes = Vec::new();
     let write = |out: &mut dyn TOutputProtocol| {
         out.write_message_begin(&TMessageIdentifier::new("get", kind, sequence)).unwrap();
@@ -25,8 +25,8 @@ fn reply(wire: Wire, kind: TMessageType, sequence: i32, body: impl Fn(&mut dyn T
         Protocol::Compact => write(&mut TCompactOutputProtocol::new(&mut bytes)),
     }
     match wire.transport {
-        Transport::Buffered => bytes,
-        Transport::Framed => [&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes.as_slice()].concat(),
+        Transport::Buffered | Transport::Http => bytes.into(),
+        Transport::Framed => [&u32::try_from(bytes.len()).unwrap().to_be_bytes(), bytes.as_slice()].concat().into(),
     }
 }
 
@@ -68,7 +68,7 @@ fn a_reply_that_comes_in_pieces_is_read_when_it_is_whole() {
     for wire in WIRES {
         let bytes = reply(wire, TMessageType::Reply, 7, result_of(0, TType::Struct, write_row));
         for end in 0..bytes.len() {
-            let part = wire.decode(&bytes[..end], CALL, read_struct::<TResult>).unwrap();
+            let part = wire.decode(&bytes.slice(..end), CALL, read_struct::<TResult>).unwrap();
             assert!(
                 matches!(part, Decoded::Incomplete(least) if least > end && least <= bytes.len()),
                 "{wire:?} {end}"
@@ -102,7 +102,7 @@ fn bytes_behind_a_reply_and_a_reply_without_a_result_are_refused() {
         let nothing = reply(wire, TMessageType::Reply, 7, |out| out.write_field_stop().unwrap());
         assert_eq!(wire.decode(&nothing, CALL, read_nothing), Ok(Decoded::Reply(Ok(()))), "{wire:?}");
         assert!(matches!(wire.decode(&nothing, CALL, read_bool), Err(Garbled::Malformed(_))), "{wire:?}");
-        let more = [nothing.as_slice(), &[0]].concat();
+        let more = Bytes::from([&nothing[..], &[0]].concat());
         assert!(matches!(wire.decode(&more, CALL, read_nothing), Err(Garbled::Malformed(_))), "{wire:?}");
     }
 }
@@ -110,19 +110,19 @@ fn bytes_behind_a_reply_and_a_reply_without_a_result_are_refused() {
 #[test]
 fn a_frame_of_gigabytes_is_refused_before_it_is_waited_for() {
     let wire = Wire { transport: Transport::Framed, protocol: Protocol::Binary };
-    assert_eq!(wire.decode(&[0x7f, 0xff, 0xff, 0xff], CALL, read_nothing), Err(Garbled::TooLong));
+    assert_eq!(wire.decode(&Bytes::from_static(&[0x7f, 0xff, 0xff, 0xff]), CALL, read_nothing), Err(Garbled::TooLong));
 }
 
 proptest! {
     #[test]
     fn bytes_of_any_kind_never_panic(place in 0_usize..4, bytes: Vec<u8>) {
-        let _ = WIRES[place].decode(&bytes, CALL, read_list::<TResult>);
+        let _ = WIRES[place].decode(&bytes.into(), CALL, read_list::<TResult>);
     }
 
     #[test]
     fn a_reply_with_a_wrong_byte_never_panics(place in 0_usize..4, at: prop::sample::Index, byte: u8) {
-        let mut bytes = reply(WIRES[place], TMessageType::Reply, 7, result_of(0, TType::Struct, write_row));
+        let mut bytes = reply(WIRES[place], TMessageType::Reply, 7, result_of(0, TType::Struct, write_row)).to_vec();
         *at.get_mut(&mut bytes) = byte;
-        let _ = WIRES[place].decode(&bytes, CALL, read_struct::<TResult>);
+        let _ = WIRES[place].decode(&bytes.into(), CALL, read_struct::<TResult>);
     }
 }
