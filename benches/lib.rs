@@ -61,6 +61,18 @@ where
     Block { operations: clients * each, wall: begin.elapsed(), cpu: cpu_time().saturating_sub(cpu) }
 }
 
+/// The same with a thread for each client, for clients that block.
+pub fn run_blocking<O: FnMut(u64) + Send>(clients: u64, each: u64, start: impl Fn() -> O) -> Block {
+    let (begin, cpu) = (Instant::now(), cpu_time());
+    std::thread::scope(|scope| {
+        for client in 0..clients {
+            let mut operation = start();
+            scope.spawn(move || (0..each).for_each(|number| operation(client * each + number)));
+        }
+    });
+    Block { operations: clients * each, wall: begin.elapsed(), cpu: cpu_time().saturating_sub(cpu) }
+}
+
 /// The median and the middle half of some figures.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread {
