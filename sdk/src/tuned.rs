@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// [`connect`](crate::connect) loads it with `?tuned=FILE`: `pool` becomes the connections per node, `batch` the rows per
 /// request of `put_all` and `get_all`, and `threads` how many such requests run at a time, each unless the URI says
-/// otherwise. `io_threads` is for whoever builds the runtime.
+/// otherwise; with `concurrency=auto` they are where the autopilot starts. `io_threads` is for whoever builds the runtime.
 ///
 /// ```
 /// let tuned: peristyle::Tuned = "
