@@ -2,6 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use futures::StreamExt;
+use futures::future::join_all;
+
 use super::cases;
 use crate::error::{ErrorKind, Outcome};
 use crate::model::{Order, Row, Type};
@@ -17,6 +20,11 @@ cases! {
     large_rows_are_split_over_requests;
     get_all_answers_in_the_order_of_the_keys;
     get_all_takes_more_keys_than_one_request_does;
+    put_stream_applies_every_row;
+    a_streamer_applies_every_row_and_accounts_for_it;
+    a_streamer_keeps_the_order_of_puts_and_deletes_of_a_row;
+    a_streamer_tells_of_rows_that_are_refused_and_writes_the_others;
+    what_many_callers_do_at_once_each_of_them_sees;
 }
 
 fn titled(id: i64, title: &str) -> Row {
@@ -141,6 +149,96 @@ async fn get_all_takes_more_keys_than_one_request_does(fixture: &Fixture) {
             let keys = (0..300).rev().map(|place| (place % 3, place));
             let expected: Vec<Option<Row>> = (0..300).rev().map(|place| Some(row(place))).collect();
             assert_eq!(table.get_all::<Row>(keys).await.unwrap(), expected);
+        })
+        .await;
+}
+
+async fn put_stream_applies_every_row(fixture: &Fixture) {
+    fixture
+        .with_table(fixture.books(), |books| async move {
+            let rows = futures::stream::iter(0..300).map(|id| titled(id, "streamed"));
+            let report = books.put_stream(rows).await.unwrap();
+            assert_eq!((report.applied(), report.outcomes.len()), (300, 300));
+            assert_eq!(books.get(299).await.unwrap(), Some(titled(299, "streamed")));
+        })
+        .await;
+}
+
+async fn a_streamer_applies_every_row_and_accounts_for_it(fixture: &Fixture) {
+    fixture
+        .with_table(fixture.books(), |books| async move {
+            let streamer = books.streamer().max_rows(100).open();
+            for id in 0..1_000 {
+                streamer.add(&titled(id, &format!("title {id}"))).await.unwrap();
+            }
+            let receipt = streamer.add(&titled(1_000, "the last")).await.unwrap();
+            let flushed = streamer.flush().await.unwrap();
+            assert_eq!((flushed.applied, flushed.unfinished()), (1_001, 0), "{:?}", flushed.failures.first());
+            assert_eq!(books.get(1_000).await.unwrap(), Some(titled(1_000, "the last")));
+            receipt.await.unwrap();
+            let report = streamer.close().await.unwrap();
+            assert_eq!((report.added, report.applied, report.failed, report.unknown), (1_001, 1_001, 0, 0));
+            for id in [0, 63, 64, 500, 999] {
+                assert_eq!(books.get(id).await.unwrap(), Some(titled(id, &format!("title {id}"))));
+            }
+        })
+        .await;
+}
+
+async fn a_streamer_keeps_the_order_of_puts_and_deletes_of_a_row(fixture: &Fixture) {
+    fixture
+        .with_table(fixture.books(), |books| async move {
+            let streamer = books.streamer().rows_per_request(NonZeroUsize::new(3).unwrap()).open();
+            for id in 0..40_i64 {
+                streamer.add(&titled(id, "first")).await.unwrap();
+                streamer.delete(id).await.unwrap();
+                streamer.add(&Row::new().with("id", id).with("pages", 7_i64)).await.unwrap();
+                if id % 2 == 0 {
+                    streamer.delete(id).await.unwrap();
+                }
+            }
+            streamer.close().await.unwrap().into_result().unwrap();
+            for id in 0..40_i64 {
+                let expected = (id % 2 == 1).then(|| Row::new().with("id", id).with("pages", 7_i64));
+                assert_eq!(books.get(id).await.unwrap(), expected, "{id}");
+            }
+        })
+        .await;
+}
+
+async fn a_streamer_tells_of_rows_that_are_refused_and_writes_the_others(fixture: &Fixture) {
+    let most = fixture.client().capabilities().limits().value_bytes;
+    fixture
+        .with_table(fixture.books(), |books| async move {
+            let streamer = books.streamer().max_bytes(4 * most).open();
+            streamer.add(&titled(1, "one")).await.unwrap();
+            let large = titled(2, "two").with("note", vec![0_u8; most + 1]);
+            let refused = streamer.add(&large).await.unwrap();
+            streamer.add(&titled(3, "three")).await.unwrap();
+            let error = refused.await.unwrap_err();
+            assert_eq!((error.kind(), error.outcome()), (ErrorKind::TooLarge, Outcome::NotApplied), "{error}");
+            let report = streamer.close().await.unwrap();
+            assert_eq!((report.applied, report.failed, report.failures[0].place), (2, 1, 1));
+            assert_eq!(books.get(3).await.unwrap(), Some(titled(3, "three")));
+        })
+        .await;
+}
+
+/// What a batch layer joins, and what it must keep apart.
+async fn what_many_callers_do_at_once_each_of_them_sees(fixture: &Fixture) {
+    fixture
+        .with_table(fixture.books(), |books| async move {
+            let books = &books;
+            let callers = (0..60).map(|id| async move {
+                books.put(&titled(id, &format!("title {id}"))).await.unwrap();
+                assert_eq!(books.get(id).await.unwrap(), Some(titled(id, &format!("title {id}"))));
+                if id % 3 == 0 {
+                    books.delete(id).await.unwrap();
+                }
+                let left = (id % 3 != 0).then(|| titled(id, &format!("title {id}")));
+                assert_eq!(books.get(id).await.unwrap(), left);
+            });
+            join_all(callers).await;
         })
         .await;
 }
