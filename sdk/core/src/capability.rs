@@ -147,6 +147,13 @@ impl Capabilities {
         Self { set, limits }
     }
 
+    /// With one more.
+    #[must_use]
+    pub fn with(mut self, capability: Capability) -> Self {
+        self.set |= bit(capability);
+        self
+    }
+
     /// Whether the backend can do this.
     pub fn has(&self, capability: Capability) -> bool {
         self.set & bit(capability) != 0

@@ -29,6 +29,11 @@ impl DeclaredColumns {
         places.map(|places| Some(Self(places))).ok_or_else(|| mismatch(declared, table))
     }
 
+    /// The mapping of a declaration to a table that has so many columns before the declared ones.
+    pub(crate) fn behind(leading: usize, declared: &TableSpec) -> Self {
+        Self((leading..leading + declared.columns().len()).collect())
+    }
+
     fn place(&self, column: usize) -> usize {
         // Beyond every table's columns, so that what checks columns refuses it.
         self.0.get(column).copied().unwrap_or(usize::MAX)

@@ -10,12 +10,13 @@ use super::layered::Layered;
 use super::stack::Stack;
 use super::{Client, Shared};
 use crate::backend::{Backend, BackendService};
+use crate::capability::Capability;
 use crate::clock::{Clock, WriteClock};
 use crate::error::Error;
 use crate::grouping::Grouping;
 use crate::layers::{
     AttemptTimeoutLayer, Autopilot, BatchLayer, CheckLayer, CircuitLayer, CircuitPolicy, ConcurrencyLayer,
-    DeadlineLayer, HedgeLayer, ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy,
+    DeadlineLayer, HedgeLayer, ObserveLayer, RateLimitLayer, RetryLayer, RetryPolicy, SaltLayer,
 };
 use crate::request::Request;
 use crate::response::Response;
@@ -207,12 +208,15 @@ impl ClientBuilder {
     /// The client.
     pub fn build(self) -> Client {
         let system = self.backend.name();
+        let salt = SaltLayer::new(self.backend.capabilities());
+        let capabilities = self.backend.capabilities().clone().with(Capability::Salt);
         let observe =
             |layer: fn(&'static str) -> ObserveLayer| if self.observe { layer(system) } else { ObserveLayer::off() };
         let outer = ServiceBuilder::new()
             .layer(observe(ObserveLayer::calls))
             .layer(DeadlineLayer::new(self.deadline))
-            .layer(CheckLayer::new(system, self.backend.capabilities().clone(), self.clock.clone()));
+            .layer(CheckLayer::new(system, capabilities.clone(), self.clock.clone()))
+            .layer(salt);
         let inner = ServiceBuilder::new()
             .layer(observe(ObserveLayer::attempts))
             .service(BackendService::new(Arc::clone(&self.backend)));
@@ -239,6 +243,7 @@ impl ClientBuilder {
         };
         let shared = Shared {
             backend: self.backend,
+            capabilities,
             stack,
             writes: WriteClock::new(self.clock),
             batch_rows: self.batch_rows.get(),

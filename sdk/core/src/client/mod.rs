@@ -27,6 +27,8 @@ pub struct Client {
 #[derive(Debug)]
 struct Shared {
     backend: Arc<dyn Backend>,
+    /// The backend's, and what the layers add.
+    capabilities: Capabilities,
     stack: Box<dyn Stack>,
     writes: WriteClock,
     batch_rows: usize,
@@ -60,9 +62,6 @@ impl Client {
     /// the live columns differ. Live value columns that the declaration lacks are no difference.
     pub async fn table(&self, spec: impl Into<Arc<TableSpec>>) -> Result<Table> {
         let spec = spec.into();
-        if spec.salt().is_some() && !self.capabilities().has(Capability::Salt) {
-            return Err(Error::unsupported(Capability::Salt, self.backend_name()).with_context("table", spec.name()));
-        }
         if self.capabilities().has(Capability::Introspection) {
             let live = self.describe_table(spec.name()).await?.ok_or_else(|| {
                 let message = "there is no such table; create it, or check the keyspace";
@@ -139,9 +138,9 @@ impl Client {
         self.shared.backend.name()
     }
 
-    /// What the backend can do.
+    /// What the backend can do, and the layers above it: salts work on every backend.
     pub fn capabilities(&self) -> &Capabilities {
-        self.shared.backend.capabilities()
+        &self.shared.capabilities
     }
 
     /// Fails early if one of these is missing.

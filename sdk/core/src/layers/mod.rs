@@ -2,7 +2,7 @@
 //!
 //! Their order is set in one place, [`ClientBuilder::build`](crate::client::ClientBuilder::build). Outermost first:
 //!
-//! observe → deadline → check → rate limit → retry → attempt timeout → hedge → batch → concurrency limit → circuit → observe → backend
+//! observe → deadline → check → salt → rate limit → retry → attempt timeout → hedge → batch → concurrency limit → circuit → observe → backend
 //!
 //! The first `observe` sees what the application sees, queues and pauses included. Below the deadline everything counts; below
 //! the check nothing is wrong in itself. The rate limit counts what was asked for, the concurrency limit what is on the wire;
@@ -33,6 +33,7 @@ pub mod rate_limit;
 #[cfg(test)]
 pub(crate) mod recorder;
 pub mod retry;
+pub mod salt;
 #[cfg(test)]
 mod testing;
 mod timer;
@@ -51,6 +52,7 @@ pub use self::hedge::{HedgeLayer, Hedged};
 pub use self::observe::{Observe, ObserveLayer};
 pub use self::rate_limit::{RateLimit, RateLimitLayer};
 pub use self::retry::{RetryLayer, RetryPolicy, RetryService};
+pub use self::salt::{SaltFuture, SaltLayer, Salted};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::model::TableBuilder;
-use crate::model::{Order, TableSpec, Type};
+use crate::model::{Order, Salt, TableSpec, Type};
 use crate::table::Table;
 
 /// A backend under test: its client, and the clock that it runs on if that is a manual one.
@@ -16,6 +16,7 @@ pub struct Fixture {
     client: Client,
     clock: Option<Clock>,
     ties: bool,
+    salt: Option<Salt>,
 }
 
 static TABLES: AtomicU32 = AtomicU32::new(0);
@@ -23,18 +24,24 @@ static TABLES: AtomicU32 = AtomicU32::new(0);
 impl Fixture {
     /// A backend that runs on the system's time: cases that need time to pass sleep.
     pub fn new(client: Client) -> Self {
-        Self { client, clock: None, ties: true }
+        Self { client, clock: None, ties: true, salt: None }
     }
 
     /// A backend on a manual clock, which cases move.
     pub fn with_clock(client: Client, clock: Clock) -> Self {
-        Self { client, clock: Some(clock), ties: true }
+        Self { client, clock: Some(clock), ties: true, salt: None }
     }
 
     /// A backend that doesn't order values of equal write times: random histories give each step a time of its own.
     #[must_use]
     pub fn without_ties(self) -> Self {
         Self { ties: false, ..self }
+    }
+
+    /// The same backend, with every table salted.
+    #[must_use]
+    pub fn salted(self, salt: Salt) -> Self {
+        Self { salt: Some(salt), ..self }
     }
 
     /// Whether values of equal write times have an order.
@@ -58,7 +65,8 @@ impl Fixture {
     /// Starts a table of a name that no other case has.
     pub fn table(&self) -> TableBuilder {
         let number = TABLES.fetch_add(1, Ordering::Relaxed);
-        TableSpec::builder(format!("contract_{}_{number}", std::process::id()))
+        let table = TableSpec::builder(format!("contract_{}_{number}", std::process::id()));
+        self.salt.into_iter().fold(table, TableBuilder::salt)
     }
 
     /// Makes a table, gives it to `case`, and drops it.

@@ -6,7 +6,7 @@ use crate::capability::{Capabilities, Capability};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::key::check_value;
-use crate::model::{Column, Key, TableSpec, Ttl, Type, Value, WriteTime};
+use crate::model::{Column, Key, Salt, TableSpec, Ttl, Type, Value, WriteTime};
 use crate::request::{
     Action, CellWrite, Condition, Mutation, Projection, Query, Read, Request, RequestOptions, Scan, ScanOrder, Schema,
     Wipe, Write,
@@ -119,7 +119,8 @@ impl Rules {
 
     fn scan(&self, table: &TableSpec, scan: &Scan) -> Result<()> {
         page_limit(scan.limit)?;
-        if scan.order == ScanOrder::Key {
+        // Buckets are each in key order, and are merged, whatever the backend.
+        if scan.order == ScanOrder::Key && !is_in_buckets(table) {
             self.need(Capability::OrderedScan)?;
         }
         scan.after.as_ref().map_or(Ok(()), |after| self.key(after, table.primary_key(), table))
@@ -147,6 +148,13 @@ impl Rules {
             }
             Wipe::Partition => {
                 self.need(Capability::PartitionDelete)?;
+                if is_in_buckets(table) {
+                    let message = format!(
+                        "table {} is salted in buckets, of which none can lose a partition: delete its rows",
+                        table.name()
+                    );
+                    return Err(Error::new(ErrorKind::Unsupported(Capability::PartitionDelete), message));
+                }
                 self.key(&mutation.key, table.partition_key(), table)?;
                 if !mutation.cells.is_empty() || mutation.marker.is_some() {
                     return Err(Error::invalid("a partition delete can't put columns; put the row on its own"));
@@ -281,6 +289,10 @@ fn not_a_counter(table: &TableSpec) -> Result<()> {
         ))),
         _ => Ok(()),
     }
+}
+
+fn is_in_buckets(table: &TableSpec) -> bool {
+    matches!(table.salt(), Some(Salt::Buckets(_)))
 }
 
 fn page_limit(limit: usize) -> Result<()> {

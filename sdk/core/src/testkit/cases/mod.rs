@@ -7,6 +7,7 @@ mod order;
 mod point;
 mod query;
 mod refusal;
+mod salt;
 mod scan;
 mod schema;
 mod time;
@@ -58,6 +59,7 @@ pub fn all() -> impl Iterator<Item = Case> {
         counter::CASES,
         schema::CASES,
         refusal::CASES,
+        salt::CASES,
     ];
     groups.into_iter().flatten().copied()
 }
