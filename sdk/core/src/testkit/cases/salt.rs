@@ -95,7 +95,7 @@ async fn a_table_with_another_salt_is_refused(fixture: &Fixture) {
         let spec = events(fixture, salt).build().unwrap();
         fixture.client().create_table(&spec).await.unwrap();
         let live = fixture.client().describe_table(spec.name()).await.unwrap().unwrap();
-        assert_eq!((live.columns(), live.salt()), (spec.columns(), Some(salt)));
+        assert_eq!((live.primary_key(), live.salt()), (spec.primary_key(), Some(salt)));
         let declare = || {
             let table = crate::model::TableSpec::builder(spec.name().clone()).partition("device", Type::Text);
             table.clustering("at", Type::I64, Order::Descending).column("v", Type::I64)
