@@ -4,6 +4,7 @@
 
 mod failure;
 mod paging;
+mod routing;
 mod schema;
 mod security;
 mod support;
