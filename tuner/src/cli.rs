@@ -17,6 +17,7 @@ use crate::space::Span;
   tuner sweep --target cql://127.0.0.1:9042/bench --create --budget 5m
   tuner workloads write-30b > mine.toml
   tuner run --workload mine.toml --threads 64 --batch 16 --budget 20s
+  tuner sweep --target 'sim://usl?lambda=1000&sigma=0.05&kappa=0.0005'      a simulated server, in no time
 
 Exit codes: 0 found (or no peak in the ranges), 2 bad input or unreachable target, 3 no point without errors,
 4 budget exhausted, 5 the target drifted, 130 Ctrl-C.")]
@@ -40,8 +41,47 @@ pub(crate) enum Command {
 The peak is the point with the most rows per second and no error. The knee is the cheapest point within 2 % of it:
 fewest threads first, then io threads, pool, batch. Figures come from a fresh run of the chosen point.")]
     Sweep(Settings),
+    /// Offers one load after the other until one is too much
+    #[command(after_help = "Examples:
+  tuner ramp --target cql://h1/bench --rates 1000,2000,4000,8000 --threads 512 --step 1m --apdex 50ms
+  tuner ramp --target cql://h1/bench --users 100,200,400 --step 5m
+
+A step is too much when a request fails, an objective is missed, the offered rate is not reached, or throughput breaks down. The
+ramp stops there, and the last step that held is the answer.")]
+    Ramp(RampSettings),
     /// Writes the rows that reading workloads read
     Load(LoadSettings),
+    /// Shows the result of a run or sweep again
+    Show {
+        /// The folder of its results
+        dir: PathBuf,
+        /// Print the result as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Compares two results: of two servers, or of two settings of one
+    #[command(after_help = "Examples:
+  tuner compare runs/2026-11-30-write-30b runs/2026-12-01-write-30b
+
+Compares the chosen points, and every point that both have measured. A difference counts as one when chance would show it in less
+than 5 % of comparisons; of many points together (Holm). What is smaller than the least detectable difference needs longer runs.")]
+    Compare {
+        /// The folder of the first result
+        first: PathBuf,
+        /// The folder of the second
+        second: PathBuf,
+        /// Print the comparison as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Prints the tuned.toml of a result, or writes it for an application to load
+    Apply {
+        /// The folder of the result
+        dir: PathBuf,
+        /// The file to write
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+    },
     /// Shows what a simulated server would answer
     #[command(subcommand)]
     Sim(SimCommand),
@@ -54,6 +94,12 @@ fewest threads first, then io threads, pool, batch. Figures come from a fresh ru
     Completions {
         /// The shell
         shell: Shell,
+    },
+    /// Prints the manual page, or writes those of all commands into a folder
+    Man {
+        /// The folder to write to
+        #[arg(long, value_name = "DIR")]
+        to: Option<PathBuf>,
     },
 }
 
@@ -148,12 +194,52 @@ pub(crate) struct Settings {
     /// A limit for latency that every point must meet, such as get:p99<10ms; may be given several times
     #[arg(long, value_name = "OPERATION:pNN<TIME")]
     pub(crate) objective: Vec<Objective>,
+    /// Open loop: so many requests per second, whether earlier ones are answered or not; threads are then the most in flight
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub(crate) rate: Option<f64>,
+    /// The T of APDEX: requests up to T satisfy, those up to 4T are tolerable
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) apdex: Option<Duration>,
+    /// Hold the chosen point for so long at the end, to see a late collapse; on top of the budget
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) hold: Option<Duration>,
+    /// The server's process on this machine, for its processor time, memory and disks
+    #[arg(long, value_name = "PID")]
+    pub(crate) server_pid: Option<u32>,
     /// The folder for the results [default: runs/<date>-<workload>]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
+    /// Go on with a run that was cut short, from its journal; with the same settings, or a larger budget
+    #[arg(long, value_name = "DIR")]
+    pub(crate) resume: Option<PathBuf>,
     /// Print the result as JSON, and nothing else, on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The settings of a ramp.
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("steps").required(true).args(["rates", "users"])))]
+pub(crate) struct RampSettings {
+    /// Requests per second of each step, in open loop
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', value_parser = rate)]
+    pub(crate) rates: Vec<f64>,
+    /// Threads of each step, in closed loop
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
+    pub(crate) users: Vec<u32>,
+    /// How long a step lasts
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub(crate) step: Duration,
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// A rate above 0.
+fn rate(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate <= 1e9 => Ok(rate),
+        _ => Err(format!("{text:?} is no rate; give requests per second, above 0")),
+    }
 }
 
 /// The settings of a load.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::report::{ResultFile, closing};
+
 /// The two outputs of a command.
 #[derive(Debug)]
 pub(crate) struct Console {
@@ -49,6 +51,13 @@ impl Console {
     /// Takes the moving line away.
     pub(crate) fn clear(&self) {
         self.status.finish_and_clear();
+    }
+
+    /// Prints the verdict: a name, and what it is.
+    pub(crate) fn closing(&self, result: &ResultFile) {
+        for (name, text) in closing(result) {
+            self.line(&format!("{} {text}", self.strong(&format!("{name:<9}"))));
+        }
     }
 
     /// A word that stands out, where the lines go to a terminal.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::{LoadSettings, Settings, Subject};
+use crate::cli::{LoadSettings, RampSettings, Settings, Subject};
 use crate::failure::{Failure, Result};
-use crate::machine::cores;
+use crate::machine::{ServerClock, cores};
 use crate::objective::Objective;
+use crate::search::Load;
 use crate::space::{Axis, Point, Space, Span};
 use crate::target::TargetUri;
 use crate::target::sim::{CORES, Server};
@@ -29,6 +30,16 @@ pub(crate) struct Plan {
     pub(crate) space: Space,
     /// What every point must meet besides working without an error.
     pub(crate) objectives: Vec<Objective>,
+    /// Requests per second in open loop: none in closed loop, and in a ramp one for each step.
+    pub(crate) rates: Vec<f64>,
+    /// T of the APDEX.
+    pub(crate) apdex: Option<Duration>,
+    /// How long the chosen point is held at the end.
+    pub(crate) hold: Option<Duration>,
+    /// The server's process.
+    pub(crate) server: Option<u32>,
+    /// Whether to go on with the run in `out`.
+    pub(crate) resume: bool,
     pub(crate) budget: Duration,
     pub(crate) seed: u64,
     pub(crate) create: bool,
@@ -87,6 +98,32 @@ impl Plan {
         }
     }
 
+    /// The plan of a ramp with its steps: loads in ascending order.
+    pub(crate) fn ramp(settings: RampSettings) -> Result<(Self, Vec<Load>)> {
+        let RampSettings { rates, users, step, settings } = settings;
+        let step_count = u32::try_from(rates.len() + users.len()).unwrap_or(u32::MAX);
+        let mut settings = settings;
+        // Every step, and as much again for connecting and for the warm-up of each window.
+        settings.budget = settings.budget.or_else(|| step.checked_mul(step_count)?.checked_mul(2));
+        let highest = users.iter().copied().max();
+        settings.threads = settings.threads.or(highest.map(Span::fixed));
+        let mut plan = Self::run(settings)?;
+        let point = plan.space.lowest();
+        let ascends = rates.is_sorted_by(|a, b| a < b) && users.is_sorted_by(|a, b| a < b);
+        if !ascends || users.contains(&0) {
+            return Err(Failure::input("the steps of a ramp must ascend, from 1 on"));
+        }
+        plan.rates.clone_from(&rates);
+        let by_rate = rates.into_iter().map(|rate| (point, Some(rate)));
+        let by_users = users.into_iter().map(|threads| (point.with(Axis::Threads, threads), None));
+        Ok((plan, by_rate.chain(by_users).collect()))
+    }
+
+    /// The requests per second of a run or sweep in open loop.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        self.rates.last().copied()
+    }
+
     fn new(settings: Settings, defaults: &Defaults) -> Result<Self> {
         let (target, workload) = subject(&settings.subject)?;
         let simulated = simulated(&target, settings.subject.seed)?;
@@ -119,11 +156,31 @@ impl Plan {
             let given = humantime::format_duration(budget);
             return Err(Failure::input(format!("--budget {given} is too short; give at least 2s")));
         }
-        let out = settings.out.unwrap_or_else(|| default_folder(&workload.name));
+        if let Some(pid) = settings.server_pid.filter(|pid| ServerClock::now(*pid).is_none()) {
+            return Err(Failure::input(format!("--server-pid {pid}: there is no such process on this machine")));
+        }
+        let resume = settings.resume.is_some();
+        let out = settings.resume.or(settings.out).unwrap_or_else(|| default_folder(&workload.name));
         let (seed, create) = (settings.subject.seed, settings.subject.create);
         let objectives = settings.objective;
-        let json = settings.json;
-        Ok(Self { target, simulated, workload, space, objectives, budget, seed, create, out, json, notes })
+        Ok(Self {
+            target,
+            simulated,
+            workload,
+            space,
+            objectives,
+            rates: settings.rate.into_iter().collect(),
+            apdex: settings.apdex,
+            hold: settings.hold,
+            server: settings.server_pid,
+            resume,
+            budget,
+            seed,
+            create,
+            out,
+            json: settings.json,
+            notes,
+        })
     }
 }
 

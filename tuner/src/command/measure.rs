@@ -1,6 +1,6 @@
 //! `tuner run` and `tuner sweep`: a search, a target, and the files that come of it.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::command::load;
 use crate::console::Console;
@@ -8,8 +8,8 @@ use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::load::Live;
 use crate::plan::Plan;
-use crate::report::{self, Journal, OutFolder, Outcome, ResultFile, Window};
-use crate::search::{End, Probe, Purpose, Search, Step, Trial, Verdict};
+use crate::report::{self, Journal, OutFolder, Outcome, ResultFile, Terms, Window};
+use crate::search::{self, End, Probe, Purpose, Search, Step, Trial, Verdict};
 use crate::target::sim::SimTarget;
 use crate::target::{LiveTarget, Target};
 
@@ -20,15 +20,27 @@ const LEAST: Duration = Duration::from_millis(600);
 pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let console = Console::new(plan.json);
-    let (mut out, mut journal) = OutFolder::claim(&plan.out)?;
-    let mut target = open(plan, &interrupt)?;
+    let before = earlier(plan, search)?;
+    let (mut out, mut journal) =
+        if plan.resume { OutFolder::resume(&plan.out, &before)? } else { OutFolder::claim(&plan.out)? };
+    let mut target = open(plan, &before, &interrupt)?;
     for line in report::opening(plan) {
         console.line(&line);
     }
     console.line(&report::header());
     out.keep();
-    let mut watch = Watch { plan, console: &console, interrupt: &interrupt, journal: &mut journal };
-    let outcome = watch.drive(search, &mut *target)?;
+    if !plan.resume {
+        out.write_json("settings.json", &Terms::of(plan))?;
+    }
+    for window in &before {
+        console.line(&report::row(window));
+    }
+    let spent_before = before.last().map_or(Duration::ZERO, |window| window.trial.spent);
+    let mut watch = Watch { plan, console: &console, interrupt: &interrupt, journal: &mut journal, spent_before };
+    let mut outcome = watch.drive(search, before, &mut *target)?;
+    if let Some(hold) = plan.hold {
+        watch.hold(&mut outcome, hold, &mut *target)?;
+    }
     console.clear();
     let result = write(plan, &outcome, &out)?;
     show(&console, &result, &out);
@@ -38,13 +50,38 @@ pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
     Ok(result.verdict.exit())
 }
 
-/// The target of a plan, ready to be measured.
-fn open(plan: &Plan, interrupt: &Interrupt) -> Result<Box<dyn Target>> {
-    if let Some(server) = &plan.simulated {
-        return Ok(Box::new(SimTarget::new(server.clone(), &plan.workload, Duration::ZERO, 0)));
+/// The windows of a run that is resumed, as far as they are those that the search asks for.
+fn earlier(plan: &Plan, search: &dyn Search) -> Result<Vec<Window>> {
+    if !plan.resume {
+        return Ok(Vec::new());
     }
-    let deadline = Instant::now() + plan.budget;
-    let target = LiveTarget::open(&plan.target, &plan.workload, plan.space.lowest(), interrupt, deadline)?;
+    OutFolder::check_terms(&plan.out, &Terms::of(plan))?;
+    let lines = report::read(&plan.out)?;
+    let (mut history, mut windows) = (Vec::new(), Vec::new());
+    for line in lines.into_iter().filter(|line| !line.partial) {
+        let window = line.window(&plan.objectives);
+        match search.next(&history) {
+            Step::Measure(probe) if probe.is_like(&window.trial.probe) => {
+                history.push(window.trial.clone());
+                windows.push(window);
+            }
+            _ => break,
+        }
+    }
+    Ok(windows)
+}
+
+/// The target of a plan, ready to be measured behind these windows.
+fn open(plan: &Plan, before: &[Window], interrupt: &Interrupt) -> Result<Box<dyn Target>> {
+    if let Some(server) = &plan.simulated {
+        let begun = before.last().map_or(Duration::ZERO, |window| window.trial.spent);
+        return Ok(Box::new(SimTarget::new(server.clone(), &plan.workload, begun, before.len() as u64)));
+    }
+    let deadline = Instant::now() + plan.budget + plan.hold.unwrap_or_default();
+    let mut target = LiveTarget::open(&plan.target, &plan.workload, plan.space.lowest(), interrupt, deadline)?;
+    if let Some(pid) = plan.server {
+        target.watch_server(pid);
+    }
     target.prepare(plan.create)?;
     rows_to_read(plan, &target, interrupt, deadline)?;
     Ok(Box::new(target))
@@ -70,10 +107,11 @@ fn rows_to_read(plan: &Plan, target: &LiveTarget, interrupt: &Interrupt, deadlin
 }
 
 fn write(plan: &Plan, outcome: &Outcome, out: &OutFolder) -> Result<ResultFile> {
-    let result = ResultFile::of(plan, outcome, report::explain(plan, outcome));
-    let json = serde_json::to_string_pretty(&result).map_err(|error| Failure::write(out.path(), error))?;
-    out.write("result.json", &(json + "\n"))?;
+    let result = ResultFile::of(plan, outcome);
+    out.write_json("result.json", &result)?;
     out.write("points.csv", &outcome.csv())?;
+    out.write("latency.hdr", &report::log(&outcome.windows, SystemTime::now()))?;
+    out.write("report.html", &report::html(&result, &outcome.windows))?;
     if let Some(tuned) = result.tuned() {
         out.write("tuned.toml", &tuned.to_string())?;
     }
@@ -82,11 +120,10 @@ fn write(plan: &Plan, outcome: &Outcome, out: &OutFolder) -> Result<ResultFile> 
 
 fn show(console: &Console, result: &ResultFile, out: &OutFolder) {
     console.line("");
-    for (name, text) in report::closing(result) {
-        console.line(&format!("{} {text}", console.strong(&format!("{name:<9}"))));
-    }
+    console.closing(result);
     let tuned = if result.chosen().is_some() { ", tuned.toml" } else { "" };
-    let files = format!("{}: result.json, points.csv, journal.jsonl{tuned}", out.path().display());
+    let files =
+        format!("{}: report.html, result.json, points.csv, latency.hdr, journal.jsonl{tuned}", out.path().display());
     console.line(&format!("{} {files}", console.strong(&format!("{:<9}", "wrote"))));
 }
 
@@ -96,22 +133,25 @@ struct Watch<'w> {
     console: &'w Console,
     interrupt: &'w Interrupt,
     journal: &'w mut Journal,
+    /// The time of the windows that were measured before a resumption.
+    spent_before: Duration,
 }
 
 impl Watch<'_> {
     /// Measures what the search wants until it has an answer, the time is over, or the user has had enough.
-    fn drive(&mut self, search: &dyn Search, target: &mut dyn Target) -> Result<Outcome> {
-        let (mut history, mut windows): (Vec<Trial>, Vec<Window>) = (Vec::new(), Vec::new());
+    fn drive(&mut self, search: &dyn Search, before: Vec<Window>, target: &mut dyn Target) -> Result<Outcome> {
+        let mut windows = before;
+        let mut history: Vec<Trial> = windows.iter().map(|window| window.trial.clone()).collect();
         let answer = loop {
             let probe = match search.next(&history) {
                 Step::Done(answer) => break *answer,
                 Step::Measure(probe) => probe,
             };
-            let left = self.plan.budget.saturating_sub(target.spent());
+            let left = self.plan.budget.saturating_sub(self.spent(target));
             if let Some(end) = self.end(left) {
                 break search.conclude(&history, end);
             }
-            let window = self.window(target, probe, left);
+            let window = self.window(target, probe, left, &history);
             self.journal.add(&window)?;
             self.console.line(&report::row(&window));
             if window.measurement.partial {
@@ -125,7 +165,7 @@ impl Watch<'_> {
         if windows.is_empty() && answer.verdict == Verdict::Interrupted {
             return Err(Failure::interrupted());
         }
-        Ok(Outcome { answer, windows, spent: target.spent() })
+        Ok(Outcome { answer, windows, spent: self.spent(target) })
     }
 
     fn end(&self, left: Duration) -> Option<End> {
@@ -136,12 +176,48 @@ impl Watch<'_> {
         }
     }
 
-    fn window(&self, target: &mut dyn Target, probe: Probe, limit: Duration) -> Window {
+    /// The time since the command began, that of an earlier part included.
+    fn spent(&self, target: &dyn Target) -> Duration {
+        self.spent_before + target.spent()
+    }
+
+    /// Goes on at the chosen point for a while. A late collapse, or an error, makes the result unstable.
+    fn hold(&mut self, outcome: &mut Outcome, hold: Duration, target: &mut dyn Target) -> Result<()> {
+        let answer = &outcome.answer;
+        let Some(point) = answer.knee.as_ref().or(answer.peak.as_ref()).map(|choice| choice.point) else {
+            return Ok(());
+        };
+        let window = (hold / 10).clamp(Duration::from_millis(250), Duration::from_secs(10));
+        let probe = Probe { point, purpose: Purpose::Hold, window, rate: self.plan.rate() };
+        let end = self.spent(target) + hold;
+        let mut held: Vec<Trial> = Vec::new();
+        while self.spent(target) + window < end && !self.interrupt.is_set() {
+            let left = end.saturating_sub(self.spent(target));
+            let window = self.window(target, probe, left, &held);
+            self.journal.add(&window)?;
+            self.console.line(&report::row(&window));
+            held.push(window.trial.clone());
+            outcome.windows.push(window);
+        }
+        outcome.spent = self.spent(target);
+        if let Some(fault) = search::late_collapse(&held) {
+            outcome.answer.verdict = Verdict::Unstable;
+            outcome.answer.stop_reason = fault;
+        }
+        Ok(())
+    }
+
+    fn window(&self, target: &mut dyn Target, probe: Probe, limit: Duration, history: &[Trial]) -> Window {
         let begun = Instant::now();
-        let before = target.spent();
-        let watch = |live: Live| self.console.status(self.status(&probe, live, before + begun.elapsed()));
+        let before = self.spent(target);
+        let curve = report::sparkline(history, probe.point);
+        let watch = |live: Live| {
+            let spent = before + begun.elapsed();
+            self.console.status(format!("{} {curve}", self.status(&probe, live, spent)));
+        };
         let measurement = target.measure(&probe, limit, &watch);
-        Window { trial: Trial::of(probe, &measurement, &self.plan.objectives, target.spent()), measurement }
+        let trial = Trial::of(probe, &measurement, &self.plan.objectives, self.spent(target));
+        Window { trial, measurement }
     }
 
     fn status(&self, probe: &Probe, live: Live, spent: Duration) -> String {
@@ -153,7 +229,7 @@ impl Watch<'_> {
             report::rate(live.rows_per_s),
             live.failed,
             humantime::format_duration(spent),
-            humantime::format_duration(self.plan.budget)
+            humantime::format_duration(self.plan.budget + self.plan.hold.unwrap_or_default())
         )
     }
 }

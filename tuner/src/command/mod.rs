@@ -1,7 +1,10 @@
 //! The commands.
 
+mod compare;
 mod load;
+mod man;
 mod measure;
+mod show;
 mod sim;
 mod workloads;
 
@@ -10,23 +13,32 @@ use clap::CommandFactory as _;
 use crate::cli::{Cli, Command, SimCommand};
 use crate::failure::{Exit, Result};
 use crate::plan::{LoadPlan, Plan};
-use crate::search::{Climb, Fixed};
+use crate::search::{Climb, Fixed, Ramp};
 
 /// Runs a command.
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(settings) => {
             let plan = Plan::run(settings)?;
-            measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget, None))
+            measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget, plan.rate()))
         }
         Command::Sweep(settings) => {
             let plan = Plan::sweep(settings)?;
             if plan.space.is_one_point() {
-                measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget, None))
+                measure::run(&plan, &Fixed::new(plan.space.lowest(), plan.budget, plan.rate()))
             } else {
-                measure::run(&plan, &Climb::new(plan.space, plan.budget, plan.seed))
+                measure::run(&plan, &Climb::new(plan.space, plan.budget, plan.rate(), plan.seed))
             }
         }
+        Command::Ramp(settings) => {
+            let step = settings.step;
+            let (plan, steps) = Plan::ramp(settings)?;
+            measure::run(&plan, &Ramp::new(steps, step))
+        }
+        Command::Show { dir, json } => show::show(&dir, json),
+        Command::Compare { first, second, json } => compare::run(&first, &second, json),
+        Command::Apply { dir, to } => show::apply(&dir, to.as_deref()),
+        Command::Man { to } => man::run(to.as_deref()),
         Command::Sim(SimCommand::Grid(settings)) => sim::grid(&settings),
         Command::Sim(SimCommand::Judge { seeds, only }) => sim::judge(seeds, &only),
         Command::Load(settings) => load::run(&LoadPlan::new(&settings)?),

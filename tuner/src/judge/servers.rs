@@ -26,7 +26,7 @@ pub(crate) struct Case {
     pub(crate) right: Right,
 }
 
-/// MySQL 5.6.27 on a Xeon of four cores with eight threads (xaprb.com, 2015-11-12): flat from 8 clients on.
+/// `MySQL` 5.6.27 on a Xeon of four cores with eight threads (xaprb.com, 2015-11-12): flat from 8 clients on.
 const MYSQL: [(f64, f64); 9] = [
     (1.0, 24_456.0),
     (2.0, 45_314.0),

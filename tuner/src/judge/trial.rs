@@ -67,7 +67,7 @@ impl Case {
     pub(crate) fn judge(&self, cv: f64, seed: u64, best: f64) -> Option<Fared> {
         let seed_of_case = self.name.bytes().fold(41, |seed, byte| mix(seed, byte.into()));
         let server = Server { cv, seed: mix(seed_of_case, seed), ..self.server.clone() };
-        let (answer, history) = sweep(self, &server, &Climb::new(self.space, BUDGET, seed))?;
+        let (answer, history) = sweep(self, &server, &Climb::new(self.space, BUDGET, None, seed))?;
         let chosen = answer.knee.as_ref().or(answer.peak.as_ref());
         let truth = chosen.and_then(|choice| self.truth(choice.point));
         let fresh = |index: &&usize| history.get(**index).is_some_and(|it| it.probe.purpose == Purpose::Confirm);

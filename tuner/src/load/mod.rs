@@ -1,6 +1,7 @@
-//! The load generator: independent clients in a closed loop, what they do, and what is recorded of it.
+//! The load generator: independent clients in a closed loop or at a pace, what they do, and what is recorded of it.
 
 mod chooser;
+mod pace;
 mod recorder;
 mod window;
 mod worker;

@@ -37,6 +37,10 @@ pub(crate) struct Recorder {
     pub(crate) buckets: Vec<Bucket>,
     /// By operation, in the order of the workload; nanoseconds of successful requests.
     pub(crate) latencies: Vec<Histogram<u64>>,
+    /// In open loop, the same from when the request was sent; `latencies` then count from the intended start.
+    pub(crate) service: Vec<Histogram<u64>>,
+    /// In open loop, requests that were started of those intended within the window.
+    pub(crate) started: u64,
     /// Failures by class.
     pub(crate) errors: BTreeMap<&'static str, u64>,
     /// One of the failures, for people.
@@ -92,7 +96,8 @@ impl Recorder {
         // Two digits are a precision of 1 %; the histogram grows with the longest latency seen.
         let histogram = || Histogram::new(2).ok();
         let latencies = (0..operations).filter_map(|_| histogram()).collect();
-        Self { bucket, latencies, generating: histogram(), ..Self::default() }
+        let service = (0..operations).filter_map(|_| histogram()).collect();
+        Self { bucket, latencies, service, generating: histogram(), ..Self::default() }
     }
 
     /// Records an answered request that ended `at` after the start of the window.
@@ -110,6 +115,13 @@ impl Recorder {
         for (class, message) in tally.failed {
             self.fail(class, 1);
             self.example.get_or_insert(message);
+        }
+    }
+
+    /// Records how long an answered request took from when it was sent, in open loop.
+    pub(crate) fn record_service(&mut self, operation: usize, time: Duration) {
+        if let Some(histogram) = self.service.get_mut(operation) {
+            add(histogram, time);
         }
     }
 
@@ -163,7 +175,9 @@ impl Recorder {
             mine.requests += its.requests;
             mine.flow += its.flow;
         }
-        for (mine, its) in self.latencies.iter_mut().zip(&other.latencies) {
+        self.started += other.started;
+        let mine = self.latencies.iter_mut().chain(&mut self.service);
+        for (mine, its) in mine.zip(other.latencies.iter().chain(&other.service)) {
             // Both grow as needed, so there is no value that doesn't fit.
             let _ = mine.add(its);
         }

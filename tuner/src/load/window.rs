@@ -7,18 +7,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use peristyle::Client;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use super::chooser::{Chooser, Fresh};
+use super::pace::Pace;
 use super::recorder::{Recorder, UNANSWERED};
 use super::worker::{Counter, Shared, nanos, work};
 use crate::interrupt::Interrupt;
-use crate::machine::CpuClock;
+use crate::machine::{CpuClock, CpuShares, ServerClock, ServerUse};
 use crate::space::Point;
 use crate::stats::{Estimate, in_flight, real, real_len, steady_from};
-use crate::target::Measurement;
+use crate::target::{Measurement, Schedule};
 use crate::workload::Workload;
 
 /// How often progress and steadiness are looked at.
@@ -38,6 +40,10 @@ pub(crate) struct Load<'l> {
     pub(crate) fresh: &'l Arc<Fresh>,
     pub(crate) interrupt: &'l Interrupt,
     pub(crate) point: Point,
+    /// Requests per second in open loop.
+    pub(crate) rate: Option<f64>,
+    /// The process of the server, where it is on this machine and known.
+    pub(crate) server: Option<u32>,
     /// The measured part.
     pub(crate) window: Duration,
     /// All of it, warm-up and last answers included.
@@ -58,9 +64,11 @@ pub(crate) fn measure(load: &Load<'_>, watch: &dyn Fn(Live)) -> Measurement {
     let begun = Instant::now();
     let bucket = (load.window / 30).clamp(Duration::from_millis(20), Duration::from_millis(500));
     let shared = Arc::new(load.shared());
+    // Without its thread nothing is due, which the measurement shows.
+    let keeper = shared.pace.as_ref().map(|pace| pace.keep(Arc::clone(&shared.stop)));
     let mut workers = load.spawn(&shared, bucket);
     let warm_up = load.warm_up(&shared, begun, watch);
-    let cpu = CpuClock::now();
+    let (cpu, server) = (CpuClock::now(), load.server.and_then(ServerClock::now));
     let start = Instant::now();
     // The last answers need time too.
     let window = load.window.min(load.limit.saturating_sub(begun.elapsed() + LAST_ANSWERS));
@@ -68,7 +76,7 @@ pub(crate) fn measure(load: &Load<'_>, watch: &dyn Fn(Live)) -> Measurement {
     shared.start.store(nanos(start - shared.origin), Ordering::Release);
     let complete = load.wait(&shared, start + window, watch);
     let elapsed = start.elapsed().min(window);
-    let cpu = cpu.and_then(|cpu| cpu.shares());
+    let used = Used { cpu: cpu.and_then(|cpu| cpu.shares()), server: server.and_then(|server| server.used()) };
     shared.stop.store(true, Ordering::Relaxed);
     let patience = load.window + GRACE;
     let grace = patience.min(load.limit.saturating_sub(begun.elapsed())).max(LAST_ANSWERS / 2);
@@ -79,18 +87,27 @@ pub(crate) fn measure(load: &Load<'_>, watch: &dyn Fn(Live)) -> Measurement {
         total.fail(UNANSWERED, unanswered);
     }
     let partial = !complete || gave_up || window < load.window;
+    if let Some(Ok(keeper)) = keeper {
+        // It ends by itself; a panic in it would have shown as nothing started.
+        let _ = keeper.join();
+    }
+    let intended = shared.pace.as_ref().map(|pace| pace.between(start, start + elapsed));
+    let schedule = intended.map(|intended| Schedule { intended, dropped: intended.saturating_sub(total.started) });
     let full = usize::try_from(elapsed.as_nanos() / bucket.as_nanos().max(1)).unwrap_or(usize::MAX);
-    summarise(load, total, Times { elapsed, bucket, full, warm_up, partial }, cpu)
+    let measured = summarise(load, total, Times { elapsed, bucket, full, warm_up, partial }, used);
+    Measurement { schedule, ..measured }
 }
 
 impl Load<'_> {
     fn shared(&self) -> Shared {
+        let origin = Instant::now();
         Shared {
             client: self.client.clone(),
-            origin: Instant::now(),
+            origin,
+            pace: self.rate.map(|rate| Arc::new(Pace::new(origin, rate))),
             start: AtomicU64::new(u64::MAX),
             end: AtomicU64::new(u64::MAX),
-            stop: AtomicBool::new(false),
+            stop: Arc::new(AtomicBool::new(false)),
             live: (0..self.point.threads).map(|_| Counter::default()).collect(),
         }
     }
@@ -174,6 +191,12 @@ fn look(shared: &Shared, last: &mut (Instant, u64), watch: &dyn Fn(Live)) -> f64
     rows_per_s
 }
 
+/// What client and server used.
+struct Used {
+    cpu: Option<CpuShares>,
+    server: Option<ServerUse>,
+}
+
 struct Times {
     elapsed: Duration,
     bucket: Duration,
@@ -183,12 +206,7 @@ struct Times {
     partial: bool,
 }
 
-fn summarise(
-    load: &Load<'_>,
-    mut total: Recorder,
-    times: Times,
-    cpu: Option<crate::machine::CpuShares>,
-) -> Measurement {
+fn summarise(load: &Load<'_>, mut total: Recorder, times: Times, used: Used) -> Measurement {
     // What was counted after an interrupt, or lies in a bucket that isn't whole, has no rate.
     total.buckets.resize(times.full, super::recorder::Bucket::default());
     let seconds = times.bucket.as_secs_f64();
@@ -198,14 +216,12 @@ fn summarise(
     // The median: a thread that is displaced while it makes a request would count for many.
     let making = total.generating.as_ref().map_or(0.0, |histogram| real(histogram.value_at_quantile(0.5)) / 1e9);
     let generator = making * real(requests) / measured.max(f64::EPSILON);
-    let answered: f64 = total.latencies.iter().map(|histogram| real(histogram.len())).sum();
-    let waited: f64 = total.latencies.iter().map(|histogram| histogram.mean() * real(histogram.len()) / 1e9).sum();
+    // What was sent is in flight from then on, however late it was sent.
+    let times_in_flight = if load.rate.is_some() { &total.service } else { &total.latencies };
+    let answered: f64 = times_in_flight.iter().map(|histogram| real(histogram.len())).sum();
+    let waited: f64 = times_in_flight.iter().map(|histogram| histogram.mean() * real(histogram.len()) / 1e9).sum();
     let mean_time = Duration::try_from_secs_f64(waited / answered).unwrap_or_default();
-    let names = load.workload.operations.iter().map(|operation| operation.kind.name());
-    let mut latencies = BTreeMap::new();
-    for (name, histogram) in names.zip(total.latencies) {
-        merge_into(&mut latencies, name, histogram);
-    }
+    let service = if load.rate.is_some() { total.service } else { Vec::new() };
     Measurement {
         rows: total.buckets.iter().map(|bucket| bucket.rows).sum(),
         requests,
@@ -213,29 +229,31 @@ fn summarise(
         errors: total.errors.into_iter().map(|(class, count)| (class.to_owned(), count)).collect(),
         example: total.example,
         rate: Estimate::of_series(&rates),
-        latencies,
-        service: BTreeMap::new(),
+        latencies: by_name(load, total.latencies),
+        service: by_name(load, service),
         schedule: None,
         in_flight: (answered > 0.0).then(|| in_flight(answered / measured.max(f64::EPSILON), mean_time)),
         elapsed: times.elapsed,
         warm_up: times.warm_up,
-        cpu,
+        cpu: used.cpu,
+        server: used.server,
         generator,
         partial: times.partial,
     }
 }
 
-/// Adds a histogram under a name that may be there already: two operations of one kind are one in the results.
-fn merge_into(
-    latencies: &mut BTreeMap<&'static str, hdrhistogram::Histogram<u64>>,
-    name: &'static str,
-    histogram: hdrhistogram::Histogram<u64>,
-) {
-    match latencies.entry(name) {
-        Entry::Vacant(entry) => {
-            entry.insert(histogram);
+/// Histograms by the names of the operations; two operations of one kind are one in the results.
+fn by_name(load: &Load<'_>, histograms: Vec<Histogram<u64>>) -> BTreeMap<&'static str, Histogram<u64>> {
+    let names = load.workload.operations.iter().map(|operation| operation.kind.name());
+    let mut found = BTreeMap::new();
+    for (name, histogram) in names.zip(histograms) {
+        match found.entry(name) {
+            Entry::Vacant(entry) => {
+                entry.insert(histogram);
+            }
+            // Histograms that grow take every value.
+            Entry::Occupied(mut entry) => drop(Histogram::add(entry.get_mut(), histogram)),
         }
-        // Histograms that grow take every value.
-        Entry::Occupied(mut entry) => drop(entry.get_mut().add(histogram)),
     }
+    found
 }

@@ -1,4 +1,4 @@
-//! One logical client in a closed loop.
+//! One logical client, in a closed loop or at a pace that all share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,6 +9,7 @@ use peristyle::response::Page;
 use peristyle::{Client, Request, Response, Result};
 
 use super::chooser::Chooser;
+use super::pace::Pace;
 use super::recorder::{Recorder, Tally};
 use crate::stats::real;
 
@@ -24,7 +25,9 @@ pub(crate) struct Shared {
     pub(crate) start: AtomicU64,
     /// Nanoseconds from the origin to its end.
     pub(crate) end: AtomicU64,
-    pub(crate) stop: AtomicBool,
+    pub(crate) stop: Arc<AtomicBool>,
+    /// When requests are to begin, in open loop.
+    pub(crate) pace: Option<Arc<Pace>>,
     /// Rows and failures so far by worker, for progress and the steadiness of the warm-up.
     pub(crate) live: Vec<Counter>,
 }
@@ -37,10 +40,17 @@ pub(crate) struct Counter {
     pub(crate) failed: AtomicU64,
 }
 
-/// Sends one request after the other until the window stops. It shares nothing with other workers but the client.
+/// Sends one request after the other until the window stops. It shares nothing with other workers but the client, and the pace.
 pub(crate) async fn work(shared: Arc<Shared>, worker: usize, mut chooser: Chooser, mut recorder: Recorder) -> Recorder {
     let mut sent: u64 = 0;
     while !shared.stop.load(Ordering::Relaxed) {
+        let intended = match &shared.pace {
+            None => None,
+            Some(pace) => match pace.start().await {
+                Some(intended) => Some(intended),
+                None => break,
+            },
+        };
         let begun = Instant::now();
         let (operation, request) = chooser.next(&shared.client);
         let start = if sent.is_multiple_of(SAMPLE) {
@@ -51,6 +61,10 @@ pub(crate) async fn work(shared: Arc<Shared>, worker: usize, mut chooser: Choose
             begun
         };
         sent += 1;
+        // Starts behind the end of the window are dropped, as are those that nobody has taken.
+        if intended.is_some_and(|intended| shared.offset(intended).is_some() && shared.offset(start).is_some()) {
+            recorder.started += 1;
+        }
         let tally = Tally::of(&execute(&shared.client, request).await);
         let end = Instant::now();
         if let Some(counter) = shared.live.get(worker) {
@@ -61,7 +75,10 @@ pub(crate) async fn work(shared: Arc<Shared>, worker: usize, mut chooser: Choose
             recorder.flow(from, to, real(tally.rows) * share);
         }
         if let Some(at) = shared.offset(end) {
-            recorder.record(operation, at, end - start, tally);
+            if intended.is_some() && tally.failed.is_empty() {
+                recorder.record_service(operation, end - start);
+            }
+            recorder.record(operation, at, end - intended.unwrap_or(start), tally);
         }
         // An engine in the process may answer without ever waiting; others must get their turn.
         tokio::task::consume_budget().await;

@@ -1,21 +1,31 @@
 //! Results for people and programs. Nothing is computed here that a search would decide by.
 
+mod compare;
 mod explain;
 mod figures;
+mod hdr;
+mod html;
 mod journal;
+mod limit;
+mod model;
 mod out;
 mod points;
 mod result;
 mod table;
+mod terms;
 
 use std::time::Duration;
 
-pub(crate) use self::explain::explain;
+pub(crate) use self::compare::{Compared, compare};
 pub(crate) use self::figures::Figures;
-pub(crate) use self::journal::Journal;
+pub(crate) use self::hdr::log;
+pub(crate) use self::html::html;
+pub(crate) use self::journal::{Journal, Line, read};
+pub(crate) use self::model::Model;
 pub(crate) use self::out::OutFolder;
 pub(crate) use self::result::ResultFile;
-pub(crate) use self::table::{closing, header, opening, rate, row};
+pub(crate) use self::table::{closing, header, opening, rate, row, sparkline};
+pub(crate) use self::terms::Terms;
 use crate::search::{Answer, Trial};
 use crate::target::Measurement;
 

@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Journal;
+use super::journal::{self, Journal};
+use super::{Terms, Window, result, terms};
 use crate::failure::{Failure, Result};
-
-const JOURNAL: &str = "journal.jsonl";
 
 /// A folder that is known to be writable.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ impl OutFolder {
             path.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
         let made = missing.into_iter().filter(|folder| !folder.as_os_str().is_empty()).rev().collect();
         let mut folder = Self { path: path.to_owned(), made, keep: false };
-        if path.join("result.json").exists() || path.join(JOURNAL).exists() {
+        if path.join(result::FILE).exists() || path.join(journal::FILE).exists() {
             folder.keep = true;
             return Err(Failure::input(format!(
                 "--out {} holds the results of another run; choose another folder, or remove it",
@@ -35,8 +34,31 @@ impl OutFolder {
             )));
         }
         fs::create_dir_all(path).map_err(fail)?;
-        let journal = Journal::create(&path.join(JOURNAL)).map_err(fail)?;
+        let journal = Journal::create(&path.join(journal::FILE)).map_err(fail)?;
         Ok((folder, journal))
+    }
+
+    /// Takes up the folder of a run that was cut short, to go on behind these windows. The settings must be the same.
+    pub(crate) fn resume(path: &Path, windows: &[Window]) -> Result<(Self, Journal)> {
+        let journal = Journal::resume(&path.join(journal::FILE), windows)
+            .map_err(|error| Failure::input(format!("can't write to {}: {error}", path.display())))?;
+        Ok((Self { path: path.to_owned(), made: Vec::new(), keep: true }, journal))
+    }
+
+    /// Reads what a run in this folder was asked for, and refuses to go on with something else.
+    pub(crate) fn check_terms(path: &Path, now: &Terms) -> Result<()> {
+        let file = path.join(terms::FILE);
+        let fail =
+            |error: String| Failure::input(format!("can't resume {}: {}: {error}", path.display(), file.display()));
+        let text = fs::read_to_string(&file).map_err(|error| fail(error.to_string()))?;
+        let then: Terms = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        match then.difference(now) {
+            Some((name, was, is)) => Err(Failure::input(format!(
+                "can't resume {}: {name} was {was:?} and is {is:?} now; give the same, or begin anew",
+                path.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Keeps what is there, whatever comes.
@@ -47,6 +69,13 @@ impl OutFolder {
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Writes something as JSON.
+    pub(crate) fn write_json(&self, name: &str, content: &impl serde::Serialize) -> Result<()> {
+        let json =
+            serde_json::to_string_pretty(content).map_err(|error| Failure::write(&self.path.join(name), error))?;
+        self.write(name, &(json + "\n"))
     }
 
     /// Writes a file whole or not at all.
@@ -69,7 +98,7 @@ impl Drop for OutFolder {
             return;
         }
         // Only what was made here goes, and only folders that are empty again.
-        let _ = fs::remove_file(self.path.join(JOURNAL));
+        let _ = fs::remove_file(self.path.join(journal::FILE));
         for folder in self.made.iter().rev() {
             let _ = fs::remove_dir(folder);
         }
@@ -85,7 +114,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("a/b");
         let (folder, journal) = OutFolder::claim(&path).unwrap();
-        assert!(path.join(JOURNAL).exists());
+        assert!(path.join(journal::FILE).exists());
         drop((journal, folder));
         assert!(!root.path().join("a").exists());
     }
@@ -95,7 +124,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("mine"), "x").unwrap();
         drop(OutFolder::claim(root.path()).unwrap());
-        assert!(root.path().join("mine").exists() && !root.path().join(JOURNAL).exists());
+        assert!(root.path().join("mine").exists() && !root.path().join(journal::FILE).exists());
     }
 
     #[test]
@@ -106,6 +135,6 @@ mod tests {
         drop(folder);
         let message = OutFolder::claim(root.path()).unwrap_err().to_string();
         assert!(message.contains("another run"), "{message}");
-        assert!(root.path().join(JOURNAL).exists());
+        assert!(root.path().join(journal::FILE).exists());
     }
 }

@@ -1,17 +1,24 @@
 //! `result.json` and `tuned.toml`.
 
+use std::path::Path;
 use std::time::Duration;
 
 use peristyle::Tuned;
 use serde::{Deserialize, Serialize};
 
-use super::{Figures, Outcome};
+use super::explain::explain;
+use super::limit::{Explanation, Limit};
+use super::{Figures, Model, Outcome, Terms};
+use crate::failure::{Failure, Result};
 use crate::machine::cores;
 use crate::plan::Plan;
 use crate::search::{Alternative, Ceiling, Choice, Verdict};
 
 /// The form of `result.json`; fields are added, never changed, under the same number.
 const SCHEMA: u32 = 1;
+
+/// Its name in the folder.
+pub(crate) const FILE: &str = "result.json";
 
 /// The content of `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,7 +29,10 @@ pub(crate) struct ResultFile {
     pub(crate) seed: u64,
     pub(crate) verdict: Verdict,
     pub(crate) stop_reason: String,
-    /// Why the knee is where it is.
+    /// What ends the rise of throughput.
+    #[serde(default)]
+    pub(crate) limit: Option<Limit>,
+    /// Why the knee is where it is: the reason, what to do, and what else is worth knowing.
     pub(crate) why: Vec<String>,
     /// How many were measured.
     pub(crate) windows: usize,
@@ -30,6 +40,15 @@ pub(crate) struct ResultFile {
     pub(crate) peak: Option<Figures>,
     pub(crate) ceiling: Option<Ceiling>,
     pub(crate) cheaper: Vec<Alternative>,
+    /// The Universal Scalability Law over threads, at the chosen point's other settings.
+    #[serde(default)]
+    pub(crate) model: Option<Model>,
+    /// Bytes of a row, keys and values.
+    #[serde(default)]
+    pub(crate) row_bytes: Option<f64>,
+    /// What was asked for.
+    #[serde(default)]
+    pub(crate) settings: Terms,
     pub(crate) environment: Environment,
 }
 
@@ -67,12 +86,15 @@ impl Environment {
 
 impl ResultFile {
     /// The result of a run or sweep.
-    pub(crate) fn of(plan: &Plan, outcome: &Outcome, why: Vec<String>) -> Self {
+    pub(crate) fn of(plan: &Plan, outcome: &Outcome) -> Self {
         let figures = |choice: &Option<Choice>| {
             let choice = choice.as_ref()?;
-            Figures::of(choice.point, &outcome.windows_at(&choice.trials))
+            Figures::of(choice.point, &outcome.windows_at(&choice.trials), plan.apdex)
         };
         let answer = &outcome.answer;
+        let chosen = answer.knee.as_ref().or(answer.peak.as_ref());
+        let model = chosen.and_then(|choice| Model::of(&outcome.windows, choice.point));
+        let explanation = Explanation::of(plan, outcome, model.as_ref());
         Self {
             schema: SCHEMA,
             target: plan.target.to_string(),
@@ -80,14 +102,35 @@ impl ResultFile {
             seed: plan.seed,
             verdict: answer.verdict,
             stop_reason: answer.stop_reason.clone(),
-            why,
+            limit: Some(explanation.limit),
+            why: explain(plan, outcome, &explanation),
             windows: outcome.windows.len(),
             knee: figures(&answer.knee),
             peak: figures(&answer.peak),
             ceiling: answer.ceiling.clone(),
             cheaper: answer.cheaper.clone(),
+            model,
+            row_bytes: Some(plan.workload.rows.mean_bytes()),
+            settings: Terms::of(plan),
             environment: Environment::now(plan, outcome.spent),
         }
+    }
+
+    /// Reads the result of a folder, of this version or an older one.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(FILE);
+        let fail = |error: String| {
+            Failure::input(format!(
+                "can't read {}: {error}; give the folder of a finished run or sweep",
+                path.display()
+            ))
+        };
+        let text = std::fs::read_to_string(&path).map_err(|error| fail(error.to_string()))?;
+        let result: Self = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        if result.schema > SCHEMA {
+            return Err(fail(format!("its schema {} is newer than {SCHEMA}", result.schema)));
+        }
+        Ok(result)
     }
 
     /// The point to use: the knee, or the best there is.

@@ -1,10 +1,16 @@
 //! What the terminal shows: a row for every window, and the verdict.
 
+use std::collections::BTreeMap;
+
 use super::figures::{cpu, latency, percentile};
 use super::{ResultFile, Window};
 use crate::plan::Plan;
-use crate::search::{Purpose, Verdict};
+use crate::search::{Purpose, Trial, Verdict};
 use crate::space::{Axis, Point};
+use crate::stats::whole;
+
+/// Bars of rising height.
+const BARS: &str = "▁▂▃▄▅▆▇█";
 
 /// The lines before the first window.
 pub(crate) fn opening(plan: &Plan) -> Vec<String> {
@@ -57,7 +63,9 @@ pub(crate) fn closing(result: &ResultFile) -> Vec<(&'static str, String)> {
     if result.knee.as_ref().map(|knee| knee.point) != result.peak.as_ref().map(|peak| peak.point) {
         lines.extend(figures(if result.knee.is_some() { "peak" } else { "best" }, &result.peak));
     }
-    lines.extend(result.why.iter().map(|why| ("why", why.clone())));
+    for (place, why) in result.why.iter().enumerate() {
+        lines.push((if place == 1 { "advice" } else { "why" }, why.clone()));
+    }
     for cheaper in &result.cheaper {
         lines.push(("cheaper", format!("{} cost {:.1} %", cheaper.point, cheaper.loss * 100.0)));
     }
@@ -68,6 +76,7 @@ pub(crate) fn closing(result: &ResultFile) -> Vec<(&'static str, String)> {
 
 fn ceiling(result: &ResultFile) -> String {
     match &result.ceiling {
+        Some(ceiling) if ceiling.errors == 0 => format!("{}: {}", ceiling.point, ceiling.cause),
         Some(ceiling) => format!("{}: {} errors, most of them {}", ceiling.point, ceiling.errors, ceiling.cause),
         None if result.verdict == Verdict::NoFeasiblePoint => "none known".into(),
         None => "none met".into(),
@@ -78,7 +87,34 @@ fn sentence(figures: &super::Figures) -> String {
     let [lo, hi] = figures.ci95.map(rate);
     let p99 = figures.p99_ms.map_or_else(String::new, |p99| format!(", p99 {}", millis(p99)));
     let errors = if figures.errors == 0 { "no errors".to_owned() } else { format!("{} errors", figures.errors) };
-    format!("{}: {} rows/s ({lo} to {hi}){p99}, {errors}", figures.point, rate(figures.rows_per_s))
+    let apdex = figures.apdex.map_or_else(String::new, |apdex| format!(", APDEX {apdex:.3}"));
+    let per_cpu = figures.rows_per_cpu_percent.map_or_else(String::new, |rows| format!(", {} per 1 % CPU", rate(rows)));
+    format!("{}: {} rows/s ({lo} to {hi}){p99}{apdex}{per_cpu}, {errors}", figures.point, rate(figures.rows_per_s))
+}
+
+/// The curve over threads so far, as a row of bars, for the line of a point; empty with fewer than three numbers of threads.
+pub(crate) fn sparkline(history: &[Trial], through: Point) -> String {
+    let mut line: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
+    for trial in history.iter().filter(|trial| trial.probe.purpose != Purpose::WarmUp) {
+        if trial.probe.point.with(Axis::Threads, 1) == through.with(Axis::Threads, 1) {
+            let (sum, count) = line.entry(trial.probe.point.threads).or_default();
+            (*sum, *count) = (*sum + trial.rate, *count + 1);
+        }
+    }
+    let means: Vec<f64> = line.values().map(|(sum, count)| sum / f64::from(*count)).collect();
+    let (Some(first), Some(last), top) =
+        (line.keys().next(), line.keys().next_back(), means.iter().copied().fold(0.0, f64::max))
+    else {
+        return String::new();
+    };
+    if means.len() < 3 || top <= 0.0 {
+        return String::new();
+    }
+    let bar = |mean: &f64| {
+        let height = usize::try_from(whole(mean / top * 7.0)).unwrap_or_default();
+        BARS.chars().nth(height.min(7)).unwrap_or(' ')
+    };
+    format!("  {first} {} {last} threads", means.iter().map(bar).collect::<String>())
 }
 
 /// A rate in four digits at the most.
@@ -91,7 +127,8 @@ pub(crate) fn rate(rate: f64) -> String {
     }
 }
 
-fn millis(millis: f64) -> String {
+/// A time in three digits at the most.
+pub(super) fn millis(millis: f64) -> String {
     match millis {
         _ if millis >= 1000.0 => format!("{:.2} s", millis / 1e3),
         _ if millis >= 100.0 => format!("{millis:.0} ms"),

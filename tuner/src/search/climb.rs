@@ -8,7 +8,7 @@ use super::finals::Finals;
 use super::line::Line;
 use super::replay::{Pause, Replay, Time};
 use super::{DELTA, End, Purpose, Search, Step, Trial};
-use crate::space::{Axis, Point, Space};
+use crate::space::{Axis, Point, Space, Span};
 
 /// Baseline windows before anything else: they are compared with the sentinel's at the end.
 pub(super) const BASELINES: usize = 2;
@@ -39,13 +39,13 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    /// A search that spends at most this time, windows and all.
-    pub(crate) fn new(space: Space, budget: Duration, seed: u64) -> Self {
+    /// A search that spends at most this time, windows and all; in open loop at so many requests per second.
+    pub(crate) fn new(space: Space, budget: Duration, rate: Option<f64>, seed: u64) -> Self {
         let axes = Axis::ALL.into_iter().filter(|axis| !space.on(*axis).is_fixed()).count();
         let windows = MOST_WINDOWS.get(axes).copied().unwrap_or(u32::MAX);
         Self {
             space,
-            time: Time { budget, window: window_for(&space, budget), rate: None, windows },
+            time: Time { budget, window: window_for(&space, budget), rate, windows },
             seed,
             fits: Fits::default(),
         }
@@ -214,16 +214,19 @@ pub(super) fn out_of_time(windows: usize, budget: Duration) -> String {
     )
 }
 
-/// The two best points that cost less than the knee.
+/// What it costs to save on each setting: the next lower value that was measured, with all else as at the knee.
 pub(super) fn cheaper(run: &Replay<'_>, knee: Point) -> Vec<Alternative> {
     let Some(reference) = run.tallies().get(&knee).map(super::replay::Tally::mean) else { return Vec::new() };
-    let below = run.tallies().iter().filter(|(point, tally)| **point < knee && tally.is_feasible());
-    let mut below: Vec<Alternative> =
-        below.map(|(point, tally)| Alternative { point: *point, loss: 1.0 - tally.mean() / reference }).collect();
-    below.retain(|alternative| alternative.loss.is_finite() && alternative.loss > 0.0);
-    below.sort_by(|a, b| a.loss.total_cmp(&b.loss));
-    below.truncate(2);
-    below
+    let below = |axis: Axis| {
+        let line = Line { through: knee, axis, span: Span::up_to(knee.on(axis)) };
+        let (value, tally) =
+            line.tallies(run).into_iter().rev().find(|(value, tally)| *value < knee.on(axis) && tally.is_feasible())?;
+        Some(Alternative { point: line.at(value), loss: 1.0 - tally.mean() / reference })
+    };
+    let mut cheaper: Vec<Alternative> = Axis::ALL.into_iter().filter_map(below).collect();
+    cheaper.retain(|alternative| alternative.loss.is_finite() && alternative.loss > 0.0);
+    cheaper.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    cheaper
 }
 
 /// So long that a whole search of this space fits the budget; at least a quarter of a second, at most ten.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::answer::{Answer, Choice, Verdict};
+use super::answer::{Answer, Ceiling, Choice, Verdict};
 use super::climb::{BASELINES, cheaper, out_of_time, so_far};
 use super::curve::Curve;
 use super::drift::drift;
 use super::line::Line;
 use super::replay::{Pause, Replay, Tally};
-use super::{DELTA, End, Purpose, Trial};
+use super::{COLLAPSE, DELTA, End, Purpose, Trial};
 use crate::space::{Axis, Point, Space};
 use crate::stats::{Estimate, welch};
 use crate::workload::mix;
@@ -28,6 +28,8 @@ const ATTEMPTS: u32 = 3;
 /// Windows of the fresh run: of the knee, and of the peak where that is another point.
 const OF_KNEE: u32 = 5;
 const OF_PEAK: u32 = 4;
+/// What is left of throughput after a collapse, at the most.
+const BROKEN: f64 = 0.5;
 /// A confidence interval wider than this, on either side, tells no points apart.
 const VAGUE: f64 = 0.15;
 
@@ -162,6 +164,15 @@ impl Finals<'_> {
         Ok(None)
     }
 
+    /// Where throughput breaks down without an error, on the line of threads.
+    fn collapse(&self, run: &Replay<'_>) -> Option<Ceiling> {
+        let line = self.line(Axis::Threads);
+        let (good, bad) = line.cliff(run)?;
+        let rate = |value: u32| run.tallies().get(&line.at(value)).map_or(0.0, Tally::mean);
+        let breaks = bad <= good.saturating_mul(2) && rate(bad) < rate(good) * BROKEN;
+        breaks.then(|| Ceiling { point: line.at(bad), cause: COLLAPSE.into(), errors: 0 })
+    }
+
     fn answer(&self, run: &Replay<'_>, knee: Choice, peak: Choice, edge: Option<Axis>) -> Answer {
         let (verdict, stop_reason) = if let Some(change) = drift(run) {
             (Verdict::Unstable, drifted(change))
@@ -179,8 +190,9 @@ impl Finals<'_> {
             (Verdict::KneeFound, "every range was searched, and the knee held in a fresh run".into())
         };
         let cheaper = cheaper(run, knee.point);
+        let ceiling = run.ceiling().or_else(|| self.collapse(run));
         let knee = (verdict != Verdict::NoPeakInRange).then_some(knee);
-        Answer { verdict, stop_reason, knee, peak: Some(peak), ceiling: run.ceiling(), cheaper }
+        Answer { verdict, stop_reason, knee, peak: Some(peak), ceiling, cheaper }
     }
 }
 

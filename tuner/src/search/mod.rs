@@ -10,6 +10,7 @@ mod drift;
 mod finals;
 mod fixed;
 mod line;
+mod ramp;
 mod replay;
 #[cfg(test)]
 mod tests;
@@ -21,13 +22,19 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::answer::{Alternative, Answer, Ceiling, Choice, Verdict};
 pub(crate) use self::climb::Climb;
 pub(crate) use self::fixed::Fixed;
+pub(crate) use self::ramp::{Load, Ramp, late_collapse};
 use crate::objective::{Late, Objective};
 use crate::space::Point;
-use crate::stats::{Met, judge};
+use crate::stats::{Met, judge, real};
 use crate::target::Measurement;
 
 /// The share of the peak that the knee may lack.
 pub(crate) const DELTA: f64 = 0.02;
+
+/// The cause of a ceiling where throughput breaks down without an error.
+pub(crate) const COLLAPSE: &str = "collapse";
+/// The share of an offered rate that counts as reached.
+const REACHED: f64 = 0.99;
 
 /// A search strategy.
 pub(crate) trait Search {
@@ -72,6 +79,13 @@ pub(crate) struct Probe {
     pub(crate) rate: Option<f64>,
 }
 
+impl Probe {
+    /// Whether it asks for the same, though perhaps for another length of time.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        self.point == other.point && self.purpose == other.purpose && self.rate == other.rate
+    }
+}
+
 /// Why a window is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -90,6 +104,8 @@ pub(crate) enum Purpose {
     Edge,
     /// To report a fresh figure.
     Confirm,
+    /// To see whether that lasts.
+    Hold,
 }
 
 impl Purpose {
@@ -103,6 +119,7 @@ impl Purpose {
             Self::Sentinel => "sentinel",
             Self::Edge => "edge",
             Self::Confirm => "confirm",
+            Self::Hold => "hold",
         }
     }
 }
@@ -121,6 +138,8 @@ pub(crate) struct Trial {
     pub(crate) cause: Option<String>,
     /// Requests slower than the latency objectives allow.
     pub(crate) late: Vec<Late>,
+    /// The share of the offered requests that were answered, in open loop.
+    pub(crate) answered: Option<f64>,
     /// From the start of the command to the end of this window.
     pub(crate) spent: Duration,
 }
@@ -134,9 +153,15 @@ impl Trial {
             std_err: measurement.rate.map_or(0.0, |rate| rate.std_err),
             errors: measurement.failures(),
             cause: measurement.cause().map(str::to_owned),
+            answered: measurement.schedule.map(|it| real(measurement.requests) / real(it.intended.max(1))),
             late: objectives.iter().map(|objective| objective.late(measurement)).collect(),
             spent,
         }
+    }
+
+    /// Whether the offered rate was reached; in closed loop there is none.
+    pub(crate) fn reaches_offer(&self) -> bool {
+        self.answered.is_none_or(|share| share >= REACHED)
     }
 
     /// Whether the point worked without an error, and no latency objective was clearly missed.

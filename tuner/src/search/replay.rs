@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::curve::Fits;
-use super::{Ceiling, DELTA, Probe, Purpose, Trial, missed};
+use super::{Ceiling, Probe, Purpose, Trial, missed};
 use crate::objective::Late;
 use crate::space::Point;
 use crate::stats::{real, real_len};
@@ -195,7 +195,7 @@ impl<'h> Replay<'h> {
 
     fn has_time_for(&self, purpose: Purpose) -> bool {
         let keep = match purpose {
-            Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm => 0,
+            Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm | Purpose::Hold => 0,
             Purpose::Explore => self.reserve,
             Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => CONFIRMATION,
         };

@@ -21,7 +21,7 @@ fn case(parameters: &str, space: Space) -> Case {
 }
 
 fn climb(space: Space, seed: u64) -> Climb {
-    Climb::new(space, BUDGET, seed)
+    Climb::new(space, BUDGET, None, seed)
 }
 
 fn found(case: &Case, search: &dyn Search) -> (Answer, Vec<Trial>) {
@@ -103,7 +103,7 @@ fn the_budget_is_kept_and_its_end_is_said() {
     for seconds in [2, 5, 10, 20, 40] {
         let budget = Duration::from_secs(seconds);
         let case = case("cv=0.01", space("1..512"));
-        let (answer, history) = found(&case, &Climb::new(case.space, budget, 1));
+        let (answer, history) = found(&case, &Climb::new(case.space, budget, None, 1));
         assert!(history.last().unwrap().spent <= budget, "{seconds}");
         if answer.verdict == Verdict::BudgetExhausted {
             assert!(answer.peak.is_some() && answer.stop_reason.contains("--budget"), "{answer:?}");

@@ -32,6 +32,8 @@ pub(crate) struct LiveTarget {
     /// An engine in this process, which stays open between sessions.
     engine: Option<Client>,
     fresh: Arc<Fresh>,
+    /// The server's process, where it is known.
+    server: Option<u32>,
     begun: Instant,
     /// Nothing waits longer.
     deadline: Instant,
@@ -57,10 +59,16 @@ impl LiveTarget {
             session: Some(session),
             engine,
             fresh: Arc::default(),
+            server: uri.is_in_process().then(std::process::id),
             begun,
             deadline,
             windows: 0,
         })
+    }
+
+    /// Watches the server's process, instead of that of an engine in this one.
+    pub(crate) fn watch_server(&mut self, pid: u32) {
+        self.server = Some(pid);
     }
 
     /// The session that is open.
@@ -147,6 +155,8 @@ impl Target for LiveTarget {
             fresh: &self.fresh,
             interrupt: &self.interrupt,
             point: probe.point,
+            rate: probe.rate,
+            server: self.server,
             window: probe.window,
             limit: limit.saturating_sub(begun.elapsed()),
             number: self.windows,

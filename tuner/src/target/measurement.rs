@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::machine::CpuShares;
+use crate::machine::{CpuShares, ServerUse};
 use crate::stats::Estimate;
 
 /// What came of one window.
@@ -37,6 +37,8 @@ pub(crate) struct Measurement {
     pub(crate) warm_up: Duration,
     /// How busy the machine was.
     pub(crate) cpu: Option<CpuShares>,
+    /// What the server's process used, where it can be seen.
+    pub(crate) server: Option<ServerUse>,
     /// Cores spent on making requests.
     pub(crate) generator: f64,
     /// Whether it ended early, by Ctrl-C or because the time was over.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use peristyle::model::TableSpec;
 
 pub(crate) use self::builtin::BUILTIN;
-pub(crate) use self::operation::{Keys, Kind, Operation, QueryStart};
+pub(crate) use self::operation::{Keys, Kind, Operation, QueryStart, operation_name};
 pub(crate) use self::random::{below, mix};
 pub(crate) use self::rows::Rows;
 use crate::failure::{Failure, Result};

@@ -46,6 +46,11 @@ impl Kind {
     }
 }
 
+/// The name of an operation as results have it; `None` where there is no such operation.
+pub(crate) fn operation_name(name: &str) -> Option<&'static str> {
+    ["put", "get", "query"].into_iter().find(|known| *known == name)
+}
+
 /// Where a range starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -5,9 +5,13 @@ use peristyle::request::Mutation;
 use uuid::Uuid;
 
 use super::random::{Pool, below, mix};
+use crate::stats::{real, real_len};
 
 /// Ticks of 100 ns between the start of time uuids (1582) and 2024-01-01.
 const UUID_EPOCH: u64 = 0x01ee_a838_b4cc_8000;
+
+/// Rows that are looked at for their size.
+const SAMPLE: u64 = 64;
 
 /// How one column's value follows from the row's index.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +75,12 @@ impl Rows {
         let values: Vec<_> =
             values.into_iter().enumerate().map(|(place, value)| (self.key_len + place, value)).collect();
         Mutation::put(self.key(index), time, values, Ttl::TableDefault)
+    }
+
+    /// Bytes of a row, keys and values, over some of them.
+    pub(crate) fn mean_bytes(&self) -> f64 {
+        let sizes = (0..SAMPLE).map(|place| self.put(below(mix(self.seed, place), self.count), WriteTime::MIN).size());
+        real_len(sizes.sum()) / real(SAMPLE)
     }
 
     fn values(&self, index: u64, from: usize, to: usize) -> Vec<Value> {

@@ -18,17 +18,19 @@ const WARM_UP: f64 = 0.25;
 pub(crate) struct SimTarget {
     server: Server,
     operations: Vec<(&'static str, f64)>,
+    /// When this run began, and what time it is, on the server's clock.
+    begun: Duration,
     now: Duration,
     windows: u64,
 }
 
 impl SimTarget {
-    /// A server at this time of its run, with the operations of a workload.
-    pub(crate) fn new(server: Server, workload: &Workload, now: Duration, windows: u64) -> Self {
+    /// A server with the operations of a workload, of which so many windows, up to this time, were measured before.
+    pub(crate) fn new(server: Server, workload: &Workload, begun: Duration, windows: u64) -> Self {
         let total: u64 = workload.operations.iter().map(|operation| u64::from(operation.weight)).sum();
         let share = |weight: u32| real(weight.into()) / real(total.max(1));
         let operations = workload.operations.iter().map(|it| (it.kind.name(), share(it.weight))).collect();
-        Self { server, operations, now, windows }
+        Self { server, operations, begun, now: begun, windows }
     }
 }
 
@@ -52,6 +54,6 @@ impl Target for SimTarget {
     }
 
     fn spent(&self) -> Duration {
-        self.now
+        self.now.saturating_sub(self.begun)
     }
 }

@@ -1,0 +1,218 @@
+//! What ends the rise of throughput, as one word for programs and a sentence for people, with one of what to do.
+
+use serde::{Deserialize, Serialize};
+
+use super::figures::cpu;
+use super::table::percent;
+use super::{Model, Outcome, Window};
+use crate::machine::CpuShares;
+use crate::plan::Plan;
+use crate::search::{COLLAPSE, Ceiling, DELTA, Verdict};
+use crate::space::{Axis, Point};
+use crate::stats::real;
+
+/// From this share on a machine, or the client's threads, count as full.
+const FULL: f64 = 0.9;
+/// From this share of the machine on, the client's own work is its limit.
+const CLIENT_BOUND: f64 = 0.8;
+/// The generator's share of the client's time that spoils a measurement.
+const GENERATOR: f64 = 0.2;
+/// A ceiling within this ratio of the knee is what holds it.
+const NEAR: u32 = 2;
+/// Contention that is worth a word.
+const CONTENTION: f64 = 0.005;
+
+/// What ends the rise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Limit {
+    /// Requests fail.
+    Errors,
+    /// A latency objective is missed.
+    Objective,
+    /// Throughput breaks down.
+    Collapse,
+    /// Requests of more rows fail.
+    BatchThreshold,
+    /// The client's processor.
+    ClientBound,
+    /// Making the requests.
+    GeneratorBound,
+    /// Client and server share a machine that is full.
+    MachineFull,
+    /// Pairs of clients hinder each other: throughput has a peak.
+    Coherency,
+    /// Clients queue for something shared: throughput has a limit.
+    Contention,
+    /// The range: throughput still rises at its end.
+    Range,
+    /// The offered rate: it was reached.
+    OfferedRate,
+    /// Nothing that can be told from outside.
+    Unknown,
+}
+
+/// A limit, why, and what to do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Explanation {
+    pub(crate) limit: Limit,
+    pub(crate) why: String,
+    pub(crate) advice: String,
+}
+
+impl Explanation {
+    fn new(limit: Limit, why: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { limit, why: why.into(), advice: advice.into() }
+    }
+
+    /// The limit at the chosen point.
+    pub(crate) fn of(plan: &Plan, outcome: &Outcome, model: Option<&Model>) -> Self {
+        let answer = &outcome.answer;
+        let Some(choice) = answer.knee.as_ref().or(answer.peak.as_ref()) else {
+            return nothing_works(answer.ceiling.as_ref());
+        };
+        if answer.verdict == Verdict::NoPeakInRange && !plan.space.is_one_point() {
+            return Self::new(
+                Limit::Range,
+                answer.stop_reason.clone(),
+                "the best in range is given; it is at the edge",
+            );
+        }
+        let windows = outcome.windows_at(&choice.trials);
+        let peak = answer.peak.as_ref().map_or(choice.point, |peak| peak.point);
+        of_ceiling(answer.ceiling.as_ref(), peak)
+            .or_else(|| of_offer(plan, &windows))
+            .or_else(|| cpu(&windows).and_then(|cpu| of_processor(plan, choice.point, &windows, cpu)))
+            .or_else(|| model.and_then(|model| of_model(model, plan.space.threads.hi())))
+            .unwrap_or_else(|| {
+                let why = format!("no dearer point gains {}", percent(DELTA));
+                Self::new(Limit::Unknown, why, "look for what the server waits for: its disks, its locks, its network")
+            })
+    }
+}
+
+fn nothing_works(ceiling: Option<&Ceiling>) -> Explanation {
+    match ceiling {
+        Some(ceiling) if ceiling.errors == 0 => Explanation::new(
+            Limit::Objective,
+            format!("even the cheapest point misses {}", ceiling.cause),
+            "relax the objective, or make the server faster",
+        ),
+        Some(ceiling) => Explanation::new(
+            Limit::Errors,
+            format!("even the cheapest point fails with {}", ceiling.cause),
+            "mend that first: the first failure is below",
+        ),
+        None => Explanation::new(Limit::Unknown, "nothing was done at all", "see whether the server answers anything"),
+    }
+}
+
+/// Errors, a missed objective or a collapse just above the peak.
+fn of_ceiling(ceiling: Option<&Ceiling>, peak: Point) -> Option<Explanation> {
+    let ceiling = ceiling?;
+    let Ceiling { point, cause, errors } = ceiling;
+    let by_threads = point.threads > peak.threads && point.threads <= peak.threads.saturating_mul(NEAR);
+    if !by_threads && point.batch > peak.batch && *errors > 0 {
+        return Some(Explanation::new(
+            Limit::BatchThreshold,
+            format!("requests of {} rows fail with {cause}", point.batch),
+            format!("stay at {} rows per request, or raise the server's threshold", peak.batch),
+        ));
+    }
+    by_threads.then(|| match (cause.as_str(), errors) {
+        (COLLAPSE, _) => Explanation::new(
+            Limit::Collapse,
+            format!("throughput breaks down at {} threads", point.threads),
+            "stay below: what is asked for beyond that only queues in the server",
+        ),
+        (_, 0) => Explanation::new(
+            Limit::Objective,
+            format!("{cause} is missed from {} threads on", point.threads),
+            "more throughput within the objective needs a faster server, not more clients",
+        ),
+        _ => Explanation::new(
+            Limit::Errors,
+            format!("from {} threads on requests fail with {cause}", point.threads),
+            "stay below, or give the server, the connections or the time limits more room",
+        ),
+    })
+}
+
+/// In open loop the offer, where it was met.
+fn of_offer(plan: &Plan, windows: &[&Window]) -> Option<Explanation> {
+    let rate = *plan.rates.last()?;
+    let met = windows.iter().all(|window| window.trial.reaches_offer());
+    met.then(|| {
+        Explanation::new(
+            Limit::OfferedRate,
+            format!("the offered {rate} requests/s are answered"),
+            "offer more to find the limit",
+        )
+    })
+}
+
+/// Whose the processor time was.
+fn of_processor(plan: &Plan, point: Point, windows: &[&Window], cpu: CpuShares) -> Option<Explanation> {
+    let (client, others, total) = (percent(cpu.client), percent(cpu.others), cpu.client + cpu.others);
+    let cores = f64::from(plan.space.cores.max(1));
+    let making = windows.iter().map(|window| window.measurement.generator).sum::<f64>() / real(windows.len() as u64);
+    let share = making / (cpu.client * cores).max(f64::EPSILON);
+    let share_of_threads = f64::from(point.io_threads.min(plan.space.cores)) / cores;
+    let threads_full = cpu.client >= FULL * share_of_threads && plan.space.on(Axis::IoThreads).hi() == point.io_threads;
+    if share > GENERATOR && making > CLIENT_BOUND * share_of_threads * cores {
+        return Some(Explanation::new(
+            Limit::GeneratorBound,
+            format!("generator-bound: making the requests takes {} of the client's time", percent(share.min(1.0))),
+            "use simpler rows, or more machines for the client",
+        ));
+    }
+    if plan.target.is_in_process() {
+        return (total >= FULL).then(|| {
+            Explanation::new(
+                Limit::MachineFull,
+                format!(
+                    "the machine is full: client and engine are one process, which takes {client}, all else {others}"
+                ),
+                "more cores are the way to more throughput",
+            )
+        });
+    }
+    match (plan.target.is_on_this_machine(), cpu.client >= CLIENT_BOUND || threads_full, total >= FULL) {
+        (here, true, _) => {
+            let shared = if here {
+                format!(" of the machine that it shares with the server ({others} with all else)")
+            } else {
+                String::new()
+            };
+            Some(Explanation::new(
+                Limit::ClientBound,
+                format!("client-bound: the client takes {client}{shared}"),
+                "the server may take more: give the client more io threads, cores or machines",
+            ))
+        }
+        (true, false, true) => Some(Explanation::new(
+            Limit::MachineFull,
+            format!("the machine is full: the client takes {client} of it, the server with all else {others}"),
+            "on machines of their own both may go further",
+        )),
+        _ => None,
+    }
+}
+
+/// What the fitted law says, where it fits.
+fn of_model(model: &Model, most: u32) -> Option<Explanation> {
+    let contention = format!("{:.1} % of the work waits for something shared", model.sigma * 100.0);
+    match model.peak_threads {
+        Some(peak) if peak <= f64::from(most) && model.residual < 0.1 => Some(Explanation::new(
+            Limit::Coherency,
+            format!("throughput falls again beyond {peak:.0} threads: {contention}, and clients wait for each other"),
+            "more threads make it worse; more nodes, or less that they share, make it better",
+        )),
+        _ if model.sigma > CONTENTION && model.residual < 0.1 => Some(Explanation::new(
+            Limit::Contention,
+            format!("more threads only queue: {contention}"),
+            "find what is shared in the server; more clients change nothing",
+        )),
+        _ => None,
+    }
+}
