@@ -7,6 +7,7 @@ mod paging;
 mod routing;
 mod schema;
 mod security;
+mod sharded;
 mod support;
 mod values;
 mod writes;
