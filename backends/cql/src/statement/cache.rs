@@ -193,11 +193,6 @@ impl Hasher for Quick {
     fn write_usize(&mut self, number: usize) {
         self.write_u64(number as u64);
     }
-
-    fn write_u128(&mut self, number: u128) {
-        let [low, high] = [number, number >> 64].map(|half| half as u64);
-        self.write_u64(low ^ high.rotate_left(32));
-    }
 }
 
 /// Nothing that is done under these locks leaves half a change, so a panic elsewhere doesn't spoil them.
