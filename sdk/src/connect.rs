@@ -8,7 +8,8 @@ use peristyle_core::{Backend, Client, Error, Result};
 
 use crate::settings::Settings;
 
-/// Connects to the database that a URI names. The crate's documentation lists the URIs and their settings.
+/// Connects to the database that a URI names. The crate's documentation lists the URIs and their settings, which may stand in
+/// the environment and in a file, too.
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for an unknown scheme or setting,
@@ -17,7 +18,7 @@ use crate::settings::Settings;
 /// # Cancel safety
 /// Dropping the future closes what was opened.
 pub async fn connect(uri: &str) -> Result<Client> {
-    let (settings, rest) = Settings::split(uri)?;
+    let (settings, rest) = Settings::gather(uri)?;
     let backend: Arc<dyn Backend> = match rest.split_once(':').map(|(scheme, _)| scheme) {
         Some("memory") => Arc::new(memory(&rest)?),
         Some("embedded") => embedded(&rest)?,
