@@ -1,0 +1,71 @@
+//! The operations, on the embedded engine.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use bytes::Bytes;
+use peristyle::model::StoredRow;
+use peristyle_ycsb::{Fields, Record, Settings, Status, Store};
+
+async fn store(pairs: &[(&'static str, &'static str)]) -> Store {
+    let settings = Settings::new(|name| {
+        let given = pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        given.or((name == "peristyle.create").then_some("true"))
+    });
+    Store::open(peristyle::connect("embedded:").await.unwrap(), &settings.unwrap()).await.unwrap()
+}
+
+fn record(text: &'static str) -> Record {
+    (0..10).map(|field| (field, Bytes::from_static(text.as_bytes()))).collect()
+}
+
+fn first(store: &Store, row: &StoredRow) -> (usize, String) {
+    let (field, value) = store.values(row).next().unwrap();
+    (field, String::from_utf8(value.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn what_is_written_is_read_by_field_and_as_a_whole_until_it_is_deleted() {
+    let store = store(&[]).await;
+    store.write("user1", record("ü\u{0}𝄞")).await.unwrap();
+    store.write("user1", vec![(3, Bytes::from_static(b"new"))]).await.unwrap();
+    let row = store.read("user1", Fields::default()).await.unwrap().unwrap();
+    assert_eq!((store.values(&row).count(), first(&store, &row)), (10, (0, "ü\u{0}𝄞".into())));
+    let row = store.read("user1", store.choose([3])).await.unwrap().unwrap();
+    assert_eq!((store.values(&row).count(), first(&store, &row)), (1, (3, "new".into())));
+    store.delete("user1").await.unwrap();
+    assert!(store.read("user1", Fields::default()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn scans_start_at_the_key_and_go_on_in_key_order_with_buckets_and_without() {
+    for buckets in ["0", "7"] {
+        let store = store(&[("peristyle.buckets", buckets)]).await;
+        let values: Vec<String> = (0..50).map(|number| format!("user{number:02}")).collect();
+        let records = values.iter().map(|key| (key.clone(), vec![(0, Bytes::from(key.clone()))])).collect();
+        assert!(store.write_all(records).await.unwrap().iter().all(Result::is_ok));
+        for (start, count, expected) in [("user10", 5, 10..15), ("user101", 3, 11..14), ("user48", 9, 48..50)] {
+            let rows = store.scan(start, count, Fields::default()).await.unwrap();
+            let found: Vec<String> = rows.iter().map(|row| first(&store, row).1).collect();
+            assert_eq!(found, values[expected], "{start}, {buckets} buckets");
+        }
+        assert!(store.scans_in_key_order());
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_kept_in_blobs_and_refused_by_text_columns() {
+    let bytes = || vec![(0, Bytes::from_static(&[0xff, 0, 0x80]))];
+    let blobs = store(&[("peristyle.fieldtype", "blob")]).await;
+    blobs.write("user1", bytes()).await.unwrap();
+    let row = blobs.read("user1", Fields::default()).await.unwrap().unwrap();
+    assert_eq!(blobs.values(&row).next(), Some((0, &[0xff, 0, 0x80][..])));
+    let error = store(&[]).await.write("user1", bytes()).await.unwrap_err();
+    assert_eq!(Status::from(&error), Status::BadRequest);
+    assert!(error.to_string().contains("peristyle.fieldtype=blob"), "{error}");
+}
+
+#[tokio::test]
+async fn a_table_without_the_fields_is_refused_with_the_properties_to_check() {
+    let client = store(&[("fieldcount", "2")]).await.client().clone();
+    let error = Store::open(client, &Settings::new(|_| None).unwrap()).await.unwrap_err().to_string();
+    assert!(error.contains("field2") && error.contains("fieldcount"), "{error}");
+}
