@@ -1,5 +1,6 @@
 //! Who owns which partitions, by the driver's view of the cluster.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use peristyle_core::codec::token::{serialise_partition, token};
@@ -59,6 +60,17 @@ impl Topology for CqlBackend {
             region: None,
             local: false,
         })
+    }
+
+    fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
+        let id = || {
+            let open = self.shared().ok()?;
+            let owner = open.owners(table)?.of(&serialise_partition(partition_key).ok()?)?;
+            let mut hasher = DefaultHasher::new();
+            owner.hash(&mut hasher);
+            Some(hasher.finish())
+        };
+        id().unwrap_or_default()
     }
 
     fn split(&self, _: &TableSpec, parts: usize) -> Vec<ScanRange> {

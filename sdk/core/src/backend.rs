@@ -24,6 +24,8 @@ pub type ResponseFuture = BoxFuture<'static, Result<Response>>;
 /// # The contract
 /// - A request that needs a missing [capability](Capabilities) is refused before any I/O.
 /// - A failed write says whether it was certainly [not applied](crate::Outcome).
+/// - Of many writes in one request each has an outcome of its own. Where a server refuses the whole for one of them, the backend
+///   finds out which, and sends the others.
 /// - Dropping the future sends nothing or the whole, and frees all that it held.
 /// - Every wait on a server has a limit.
 /// - The write with the larger write time wins; at equal times a delete wins over a value.
@@ -58,9 +60,7 @@ pub trait Topology: Send + Sync {
     /// A number for the first owner of a partition, the same for all that it owns: what [grouping](crate::Grouping) asks for
     /// every row. A backend overrides it where it can tell it for less than the whole [`Owner`] costs.
     fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.owner(table, partition_key).hash(&mut hasher);
-        hasher.finish()
+        self.owner(table, partition_key).map_or(0, |owner| owner.id())
     }
 
     /// Whether one request may well have rows of several owners, because something on the way hands them out: then what is
@@ -84,6 +84,15 @@ pub struct Owner {
     pub region: Option<Arc<str>>,
     /// Whether it is in this process.
     pub local: bool,
+}
+
+impl Owner {
+    /// A number for it. Two owners seldom have the same.
+    pub fn id(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// A topology of one place: everything is here.
@@ -132,5 +141,33 @@ impl<B: Backend + ?Sized> Service<Request> for BackendService<B> {
 
     fn call(&mut self, request: Request) -> ResponseFuture {
         self.0.call(request)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Owners by partition, as a cluster has them.
+    struct Two;
+
+    impl Topology for Two {
+        fn owner(&self, _: &TableSpec, key: &[Value]) -> Option<Owner> {
+            let node = if key.is_empty() { return None } else { Arc::from(format!("node {}", key.len())) };
+            Some(Owner { node, shard: Some(3), region: None, local: false })
+        }
+
+        fn split(&self, _: &TableSpec, _: usize) -> Vec<ScanRange> {
+            vec![ScanRange::All]
+        }
+    }
+
+    #[test]
+    fn the_numbers_of_owners_tell_them_apart() {
+        let table = TableSpec::builder("t").partition("id", crate::model::Type::I64).build().unwrap();
+        let (one, two) = ([Value::from(1_i64)], [Value::from(1_i64), Value::from(2_i64)]);
+        assert_eq!(Two.owner_id(&table, &one), Two.owner_id(&table, &[Value::from(9_i64)]));
+        assert_ne!(Two.owner_id(&table, &one), Two.owner_id(&table, &two));
+        assert_ne!(Two.owner_id(&table, &one), Two.owner_id(&table, &[]));
     }
 }
