@@ -49,11 +49,11 @@ fn every_workload_runs_with_several_rows_in_a_request() {
         let subject = ["--target", &target, "--workload", &file, "--create"];
         let loaded = run(files.path(), &[&["load"], &subject[..]].concat());
         assert_eq!(loaded.code, Some(0), "{name}: {loaded:?}");
-        let point = ["--threads", "4", "--pool", "2", "--batch", "8", "--budget", "3s", "--json"];
+        let point = ["--threads", "4", "--pool", "2", "--batch", "8", "--budget", "6s", "--json"];
         let ended = run(files.path(), &[&["run"], &subject[..], &point[..]].concat());
-        assert!(matches!(ended.code, Some(0 | 4 | 5)), "{name}: {ended:?}");
+        assert!(matches!(ended.code, Some(0 | 4 | 5)), "{name}: {}", ended.stderr);
         let result = result(&ended);
-        assert!(result["peak"]["rows_per_s"].as_f64().unwrap() > 0.0, "{name}: {result}");
+        assert!(result["peak"]["rows_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{name}: {result}");
         assert_eq!((&result["peak"]["pool"], &result["peak"]["errors"]), (&2.into(), &0.into()), "{name}: {result}");
     }
 }

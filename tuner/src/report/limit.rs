@@ -7,7 +7,7 @@ use super::table::percent;
 use super::{Model, Outcome, Window};
 use crate::machine::CpuShares;
 use crate::plan::Plan;
-use crate::search::{COLLAPSE, Ceiling, DELTA, Verdict};
+use crate::search::{COLLAPSE, Ceiling, DELTA, NOT_REACHED, Verdict};
 use crate::space::{Axis, Point};
 use crate::stats::real;
 
@@ -48,6 +48,8 @@ pub(crate) enum Limit {
     Range,
     /// The offered rate: it was reached.
     OfferedRate,
+    /// The capacity: a higher rate was offered and not reached.
+    Capacity,
     /// Nothing that can be told from outside.
     Unknown,
 }
@@ -77,6 +79,10 @@ impl Explanation {
                 answer.stop_reason.clone(),
                 "the best in range is given; it is at the edge",
             );
+        }
+        if answer.ceiling.as_ref().is_some_and(|ceiling| ceiling.cause == NOT_REACHED) {
+            let advice = "that is what these settings can do: more threads, connections or nodes may do more";
+            return Self::new(Limit::Capacity, answer.stop_reason.clone(), advice);
         }
         let windows = outcome.windows_at(&choice.trials);
         let peak = answer.peak.as_ref().map_or(choice.point, |peak| peak.point);
@@ -140,7 +146,7 @@ fn of_ceiling(ceiling: Option<&Ceiling>, peak: Point) -> Option<Explanation> {
 
 /// In open loop the offer, where it was met.
 fn of_offer(plan: &Plan, windows: &[&Window]) -> Option<Explanation> {
-    let rate = *plan.rates.last()?;
+    let rate = plan.rate()?;
     let met = windows.iter().all(|window| window.trial.reaches_offer());
     met.then(|| {
         Explanation::new(

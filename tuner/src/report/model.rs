@@ -12,6 +12,9 @@ use crate::stats::{Usl, kneedle, real_len};
 /// Distinct numbers of threads below which three coefficients are little more than a drawing of the points.
 const FEW: usize = 6;
 
+/// Numbers of threads that a line needs to be fitted.
+const ENOUGH: usize = 4;
+
 /// The fit, for `result.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Model {
@@ -36,9 +39,10 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Fits the line of threads through a point. `None` with fewer than four distinct numbers of threads.
-    pub(crate) fn of(windows: &[Window], through: Point) -> Option<Self> {
-        let line = line(windows, through);
+    /// Fits the line of threads through a point, or the one beside it that tells more. `None` with fewer than four distinct
+    /// numbers of threads.
+    pub(crate) fn of(windows: &[Window], chosen: Point) -> Option<Self> {
+        let line = line(windows, fullest(windows, chosen));
         let curve: Vec<(f64, f64)> = line.iter().map(|(threads, rates)| (f64::from(*threads), mean(rates))).collect();
         let all = line.iter().flat_map(|(threads, rates)| rates.iter().map(|rate| (f64::from(*threads), *rate)));
         let usl = Usl::fit(&all.collect::<Vec<_>>())?;
@@ -65,6 +69,18 @@ impl Model {
     pub(crate) fn is_weak(&self) -> bool {
         self.points < FEW
     }
+}
+
+/// The point whose line of threads tells most of the chosen one: its own if it has four numbers of threads, or else the one with
+/// as many rows per request but other connections or io threads that has most.
+pub(super) fn fullest(windows: &[Window], chosen: Point) -> Point {
+    let of = |point: Point| line(windows, point).len();
+    if of(chosen) >= ENOUGH {
+        return chosen;
+    }
+    let points = windows.iter().map(|window| window.trial.probe.point.with(Axis::Threads, chosen.threads));
+    let beside = points.filter(|point| point.batch == chosen.batch);
+    beside.fold(chosen, |best, point| if of(point) > of(best) { point } else { best })
 }
 
 /// Rates by threads of the windows without errors that share a point's other settings.

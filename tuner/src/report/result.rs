@@ -155,3 +155,25 @@ impl ResultFile {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the first version wrote it.
+    const OLD: &str = r#"{"schema":1,"target":"memory:","workload":"write-30b","seed":1,"verdict":"knee_found","stop_reason":"done",
+        "why":["no dearer point gains 2 %"],"windows":40,"knee":{"threads":8,"io_threads":1,"pool":1,"batch":4,
+        "rows_per_s":1000.0,"ci95":[990.0,1010.0],"p50_ms":1.0,"p95_ms":2.0,"p99_ms":3.0,"errors":0},"peak":null,"ceiling":null,
+        "cheaper":[],"environment":{"version":"0.1.0","os":"linux","arch":"x86_64","cores":2,"same_machine":true,
+        "same_process":true,"budget_s":120.0,"spent_s":100.0,"finished":"2026-11-30T12:00:00Z"}}"#;
+
+    #[test]
+    fn results_of_older_versions_are_read_and_newer_schemas_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), OLD).unwrap();
+        let old = ResultFile::read(folder.path()).unwrap();
+        assert_eq!((old.chosen().unwrap().point.threads, old.limit, old.model), (8, None, None));
+        std::fs::write(folder.path().join(FILE), OLD.replace("\"schema\":1", "\"schema\":9")).unwrap();
+        assert!(ResultFile::read(folder.path()).unwrap_err().to_string().contains("newer"));
+    }
+}

@@ -126,7 +126,11 @@ impl Finals<'_> {
         let Some((knee, _)) = self.choose(run, &[]) else { return Ok(None) };
         for axis in Axis::ALL {
             let span = self.space.on(axis);
-            let near_end = u64::from(knee.on(axis)) * 2 >= u64::from(span.hi());
+            // Threads rise slowly; of the rest the search has taken the cheapest value that gives as much as the last one.
+            let near_end = match axis {
+                Axis::Threads => u64::from(knee.threads) * 2 >= u64::from(span.hi()),
+                _ => knee.on(axis) == span.hi(),
+            };
             if !self.space.is_open(axis) || !near_end {
                 continue;
             }

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::answer::{Alternative, Answer, Ceiling, Choice, Verdict};
 pub(crate) use self::climb::Climb;
 pub(crate) use self::fixed::Fixed;
-pub(crate) use self::ramp::{Load, Ramp, late_collapse};
+pub(crate) use self::ramp::{Load, NOT_REACHED, Ramp, late_collapse};
 use crate::objective::{Late, Objective};
 use crate::space::Point;
 use crate::stats::{Met, judge, real};

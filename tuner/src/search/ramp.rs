@@ -8,7 +8,7 @@ use crate::space::Point;
 use crate::stats::real_len;
 
 /// The cause of a step at which the offered rate was not reached.
-const NOT_REACHED: &str = "offered_rate_not_reached";
+pub(crate) const NOT_REACHED: &str = "offered_rate_not_reached";
 /// What is left of throughput after a collapse, at the most.
 const BROKEN: f64 = 0.8;
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use self::plot::{Plot, escape, heat_map};
 use super::figures::{Figures, cpu};
-use super::model::line;
+use super::model::{fullest, line};
 use super::table::{closing, millis, percent, rate};
 use super::{ResultFile, Window};
 use crate::search::Purpose;
@@ -29,8 +29,9 @@ pub(crate) fn html(result: &ResultFile, windows: &[Window]) -> String {
     );
     page += &answer(result);
     if let Some(chosen) = result.chosen() {
-        page += &curve(result, windows, chosen.point);
-        page += &latency(result, windows, chosen.point);
+        let through = fullest(windows, chosen.point);
+        page += &curve(result, windows, through);
+        page += &latency(result, windows, through);
         page += &heat(windows);
     }
     page += &section("Points", &points(windows));
@@ -87,7 +88,9 @@ fn curve(result: &ResultFile, windows: &[Window], through: Point) -> String {
     plot.dots("dot", &figures.iter().map(|it| (x(it), it.rows_per_s, text(it))).collect::<Vec<_>>());
     let marks = [("knee", &result.knee), ("peak", &result.peak)];
     for (place, (name, found)) in marks.into_iter().enumerate() {
-        if let Some(found) = found {
+        // A peak that is the knee needs no line of its own.
+        let again = name == "peak" && result.knee.as_ref().map(|knee| knee.point) == found.as_ref().map(|it| it.point);
+        if let Some(found) = found.as_ref().filter(|_| !again) {
             plot.mark(name, f64::from(found.point.threads), place, &format!("{name} {}", found.point.threads));
         }
     }
@@ -95,7 +98,9 @@ fn curve(result: &ResultFile, windows: &[Window], through: Point) -> String {
         plot.mark("ceiling", f64::from(at), 2, &format!("ceiling {at}: {}", ceiling.cause));
     }
     let svg = plot.finish("rows per second over threads", &threads, "threads", rate);
-    section("Throughput", &format!("<figure>{svg}<figcaption>{}</figcaption></figure>", escape(&law(result))))
+    let Point { io_threads, pool, batch, .. } = through;
+    let beside = format!("At {io_threads} io threads, pool {pool}, batch {batch}. {}", law(result));
+    section("Throughput", &format!("<figure>{svg}<figcaption>{}</figcaption></figure>", escape(&beside)))
 }
 
 /// What the fitted law says, in words.

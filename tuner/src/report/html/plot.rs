@@ -78,7 +78,8 @@ impl Plot {
 
     /// A vertical line with a label; `place` keeps the labels of several apart.
     pub(super) fn mark(&mut self, class: &str, at: f64, place: usize, label: &str) {
-        let (x, y) = (self.x(at), TOP + 12.0 + 15.0 * real_len(place));
+        // Low down, where a curve that has risen isn't.
+        let (x, y) = (self.x(at), HEIGHT - BOTTOM - 42.0 + 15.0 * real_len(place));
         let (anchor, beside) = if x > WIDTH * 0.7 { ("end", x - 5.0) } else { ("start", x + 5.0) };
         let label = escape(label);
         self.add(&format!(
