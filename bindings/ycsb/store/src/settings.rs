@@ -94,6 +94,16 @@ impl Settings {
     }
 }
 
+/// The database: `peristyle.uri`, by default the embedded engine in a temporary folder, with the `tuned.toml` of
+/// `peristyle.config` where there is one.
+pub fn uri<'p>(get: impl Fn(&str) -> Option<&'p str>) -> String {
+    let uri = get("peristyle.uri").unwrap_or("embedded:").trim();
+    match get("peristyle.config") {
+        Some(file) => format!("{uri}{}tuned={}", if uri.contains('?') { '&' } else { '?' }, file.trim()),
+        None => uri.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +118,14 @@ mod tests {
         assert_eq!(&**spec.name(), "usertable");
         let names: Vec<&str> = spec.columns().iter().map(|column| &*column.name).collect();
         assert_eq!((names.len(), names[0], names[1], names[10]), (11, "y_id", "field0", "field9"));
+    }
+
+    #[test]
+    fn a_config_is_a_setting_of_the_uri() {
+        let uri = |uri: &'static str| super::uri(|name| Some(if name == "peristyle.uri" { uri } else { "t.toml" }));
+        assert_eq!(uri("cql://h/ks"), "cql://h/ks?tuned=t.toml");
+        assert_eq!(uri("cql://h/ks?pool=2"), "cql://h/ks?pool=2&tuned=t.toml");
+        assert_eq!(super::uri(|_| None), "embedded:");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use peristyle::codec::ordered::encode_key;
 use peristyle::codec::token::{serialise_partition, token};
 use peristyle::model::{Key, Salt, StoredRow, TableSpec, Ttl, Type, Value};
 use peristyle::request::{Mutation, Projection, Read, Replication, Scan, ScanOrder, ScanRange, Write};
-use peristyle::{Capability, Client, Error, Request, Result};
+use peristyle::{Capability, Client, Error, ErrorKind, Request, Result};
 
 use crate::settings::Settings;
 
@@ -53,10 +53,14 @@ impl Store {
             client.create_table_if_absent(&declared).await?;
         }
         let table = if client.capabilities().has(Capability::Introspection) {
-            client.introspect(&settings.table).await?
+            client.introspect(&settings.table).await
         } else {
-            client.table(declared).await?
+            client.table(declared).await
         };
+        let table = table.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => missing(settings, &error),
+            _ => error,
+        })?;
         let spec = Arc::clone(table.spec());
         check_key(&spec)?;
         let columns = settings.fields.iter().map(|field| field_column(&spec, field)).collect::<Result<Vec<_>>>()?;
@@ -212,9 +216,14 @@ fn row_key(key: &str) -> Key {
     Key::new(vec![Value::Text(key.to_owned())])
 }
 
+fn missing(settings: &Settings, error: &Error) -> Error {
+    let message = format!("{}; peristyle.create=true makes it", error.message());
+    Error::new(ErrorKind::NotFound, message).with_context("open", &settings.table)
+}
+
 fn mismatch(spec: &TableSpec, why: &str) -> Error {
     let message = format!("{why}; drop it, or choose another table with peristyle.table");
-    Error::new(peristyle::ErrorKind::SchemaMismatch, message).with_context("open", spec.name())
+    Error::new(ErrorKind::SchemaMismatch, message).with_context("open", spec.name())
 }
 
 fn check_key(spec: &TableSpec) -> Result<()> {

@@ -1,9 +1,9 @@
 //! The operations, on the embedded engine.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
 use peristyle::model::StoredRow;
-use peristyle_ycsb::{Fields, Record, Settings, Status, Store};
+use peristyle_ycsb::{Batch, Fields, Record, Settings, Status, Store};
 
 async fn store(pairs: &[(&'static str, &'static str)]) -> Store {
     let settings = Settings::new(|name| {
@@ -68,4 +68,24 @@ async fn a_table_without_the_fields_is_refused_with_the_properties_to_check() {
     let client = store(&[("fieldcount", "2")]).await.client().clone();
     let error = Store::open(client, &Settings::new(|_| None).unwrap()).await.unwrap_err().to_string();
     assert!(error.contains("field2") && error.contains("fieldcount"), "{error}");
+}
+
+#[tokio::test]
+async fn batched_inserts_are_written_when_the_batch_is_full_or_flushed_and_failures_are_counted() {
+    let store = store(&[]).await;
+    let mut batch = Batch::new(3);
+    let mut statuses = Vec::new();
+    for number in 0..4 {
+        statuses.push(batch.insert(&store, &format!("user{number}"), record("x")).await);
+    }
+    assert_eq!(statuses, [Status::BatchedOk, Status::BatchedOk, Status::Ok, Status::BatchedOk]);
+    assert!(store.read("user3", Fields::default()).await.unwrap().is_none());
+    assert_eq!(batch.flush(&store).await, Status::Ok);
+    assert!(store.read("user3", Fields::default()).await.unwrap().is_some());
+    let mut closed = Batch::new(2);
+    store.client().close().await.unwrap();
+    closed.insert(&store, "user5", record("x")).await;
+    assert_eq!(closed.insert(&store, "user6", record("x")).await, Status::ServiceUnavailable);
+    assert_eq!((batch.inserted(), batch.failed(), closed.inserted(), closed.failed()), (4, 0, 2, 2));
+    assert!(closed.example().is_some());
 }
