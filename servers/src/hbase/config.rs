@@ -106,6 +106,8 @@ impl Config {
         set("hbase.regionserver.hlog.enabled", self.write_ahead_log.to_string());
         if !self.jvm.bench {
             set("hbase.regionserver.handler.count", "10".into());
+            // Chunks of 2 MiB for every region that is written to: tables of many regions would fill the heap.
+            set("hbase.hregion.memstore.mslab.enabled", "false".into());
         }
         site.extend(self.settings.clone());
         site

@@ -23,7 +23,7 @@ use tokio::runtime::Runtime;
 fn main() -> std::io::Result<ExitCode> {
     let mut arguments = Arguments::from_args();
     // Most of them wait.
-    arguments.test_threads.get_or_insert(8);
+    arguments.test_threads.get_or_insert(4);
     let runtime = Arc::new(Runtime::new()?);
     let Ok(address) = std::env::var("PERISTYLE_HBASE_THRIFT2") else {
         let missing = || Err(Failed::from("PERISTYLE_HBASE_THRIFT2=host:port isn't set"));

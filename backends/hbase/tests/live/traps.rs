@@ -16,6 +16,7 @@ use peristyle_core::request::ScanRange;
 use peristyle_core::{ErrorKind, Outcome, TimeoutPhase};
 use tokio::runtime::Runtime;
 
+use super::failures::PATIENCE;
 use super::{client, name};
 
 macro_rules! trials {
@@ -160,11 +161,13 @@ async fn a_column_expires_at_its_second_with_either_timestamp(client: Client) {
         with_table(&client, builder.hbase(mapping), |table| async move {
             let row = |v: i64| Row::new().with("id", 1_i64).with("v", v);
             table.put(&row(1)).await.unwrap();
-            table.put(&row(2)).ttl(Duration::from_secs(3)).await.unwrap();
-            table.put_all([row(3).with("id", 2_i64)]).ttl(Duration::from_secs(3)).await.unwrap().into_result().unwrap();
-            tokio::time::sleep(Duration::from_millis(1_500)).await;
-            assert_eq!(table.get(1).await.unwrap(), Some(row(2)), "{what}");
-            tokio::time::sleep(Duration::from_millis(1_600)).await;
+            let (start, ttl) = (Instant::now(), Duration::from_secs(3));
+            table.put(&row(2)).ttl(ttl).await.unwrap();
+            table.put_all([row(3).with("id", 2_i64)]).ttl(ttl).await.unwrap().into_result().unwrap();
+            let found = table.get(1).await.unwrap();
+            // A busy machine may have taken that long; the second that has begun counts in full.
+            assert!(found == Some(row(2)) || start.elapsed() >= Duration::from_secs(2), "{what}: {found:?}");
+            tokio::time::sleep(ttl + Duration::from_millis(100)).await;
             assert_eq!(table.get_all::<Row>([1_i64, 2]).await.unwrap(), [None, None], "{what}");
         })
         .await;
@@ -263,7 +266,7 @@ async fn an_idle_connection_is_replaced_when_the_gateway_closed_it(shared: Clien
         let start = Instant::now();
         patient.put(&row).await.unwrap();
         table.put(&row).await.unwrap();
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(start.elapsed() < PATIENCE);
     })
     .await;
 }
