@@ -1,6 +1,7 @@
 //! Which rows travel together in one request.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hasher};
 
 use crate::backend::Topology;
 use crate::codec::ordered::encode_key;
@@ -31,50 +32,45 @@ impl Grouping {
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a key that doesn't fit the table.
     pub(crate) fn place(self, topology: &dyn Topology, table: &TableSpec, key: &Key) -> Result<Place> {
-        let mut bytes = Vec::with_capacity(48);
-        encode_key(key.prefix(table.partition_len()), table.partition_key(), &mut bytes)?;
+        // Asked for every row: without an allocation each time.
+        thread_local! { static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) } }
+        let (row, partition) = BYTES.with_borrow_mut(|bytes| hashes(table, key, bytes))?;
         let group = match self {
             Self::Off => 0,
-            Self::Partition => hash(&bytes),
+            Self::Partition => partition,
             Self::Owner => topology.owner_id(table, key.prefix(table.partition_len())),
         };
-        let partition = bytes.len();
-        let clustering = key.values().get(table.partition_len()..).unwrap_or_default();
-        encode_key(clustering, table.clustering_key(), &mut bytes)?;
-        Ok(Place { group, bytes, partition })
+        Ok(Place { group, row, partition })
     }
 }
 
 /// Where a row travels, and who it is.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     /// The same for rows that travel together.
     pub(crate) group: u64,
-    /// The key: equal bytes are one row.
-    bytes: Vec<u8>,
-    partition: usize,
+    /// The same for what is one row, and hardly ever for two.
+    pub(crate) row: u64,
+    /// The same for what is one partition, and hardly ever for two.
+    pub(crate) partition: u64,
 }
 
-impl Place {
-    /// The key as a number. Two keys seldom have the same.
-    pub(crate) fn key_hash(&self) -> u64 {
-        hash(&self.bytes)
+/// The hashes of the row and of its partition. They are taken of the encoded key, in which values that are one are the same.
+fn hashes(table: &TableSpec, key: &Key, bytes: &mut Vec<u8>) -> Result<(u64, u64)> {
+    bytes.clear();
+    encode_key(key.prefix(table.partition_len()), table.partition_key(), bytes)?;
+    let partition = hash(bytes);
+    let clustering = key.values().get(table.partition_len()..).unwrap_or_default();
+    if clustering.is_empty() {
+        return Ok((partition, partition));
     }
-
-    /// Whether both are one row.
-    pub(crate) fn is_same_row(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
-    }
-
-    /// The partition as a number. Two partitions seldom have the same.
-    pub(crate) fn partition_hash(&self) -> u64 {
-        hash(self.bytes.get(..self.partition).unwrap_or_default())
-    }
+    encode_key(clustering, table.clustering_key(), bytes)?;
+    Ok((hash(bytes), partition))
 }
 
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
+    hasher.write(bytes);
     hasher.finish()
 }
 
@@ -122,8 +118,7 @@ mod tests {
     #[test]
     fn a_row_is_told_by_its_whole_key_and_a_partition_by_its_own() {
         let [a, b] = [place(Grouping::Owner, 1, 1), place(Grouping::Owner, 1, 2)];
-        assert!(!a.is_same_row(&b) && a.key_hash() != b.key_hash());
-        assert_eq!(a.partition_hash(), b.partition_hash());
-        assert!(a.is_same_row(&place(Grouping::Off, 1, 1)));
+        assert!(a.row != b.row && a.partition == b.partition);
+        assert_eq!(a.row, place(Grouping::Off, 1, 1).row);
     }
 }

@@ -60,7 +60,6 @@ struct Row {
 struct Item {
     mutation: Mutation,
     bytes: usize,
-    key: Place,
     ticket: Ticket,
     folded: Vec<Ticket>,
 }
@@ -176,9 +175,9 @@ impl Buffer {
     /// Adds a row, behind all earlier writes of it. Its place is what failures tell it by.
     pub(crate) fn add(&mut self, place: u64, key: Place, mutation: Mutation, receipt: Option<Receiver>) {
         self.report.added += 1;
-        let (bytes, hash, group) = (mutation.size(), key.key_hash(), key.group);
+        let (bytes, hash, group) = (mutation.size(), key.row, key.group);
         let ticket = Ticket { place, epoch: self.epochs.add(), bytes, receipt };
-        let item = Item { mutation, bytes, key, ticket, folded: Vec::new() };
+        let item = Item { mutation, bytes, ticket, folded: Vec::new() };
         let row = self.rows.entry(hash).or_insert_with(|| Row {
             group,
             is_under_way: false,
@@ -325,7 +324,8 @@ impl Row {
     fn add(&mut self, item: Item) -> bool {
         let last = self.later.back_mut().or(self.next.as_mut());
         match last {
-            Some(last) if last.key.is_same_row(&item.key) => {
+            // Two rows of one hash, or one row written in two ways, such as 1.0 and 1.00, go one after the other.
+            Some(last) if last.mutation.key == item.mutation.key => {
                 last.mutation.fold(item.mutation);
                 last.bytes = last.mutation.size();
                 last.folded.push(item.ticket);

@@ -37,7 +37,7 @@ impl StreamerBuilder {
         let grouping = table.client().grouping();
         Self {
             table,
-            max_rows: 16_384,
+            max_rows: 8_192,
             max_bytes: 64 << 20,
             rows_per_request,
             concurrency,
@@ -49,7 +49,7 @@ impl StreamerBuilder {
         }
     }
 
-    /// How many rows may be without an outcome, at least 1; default 16 384.
+    /// How many rows may be without an outcome, at least 1; default 8 192.
     pub fn max_rows(mut self, rows: usize) -> Self {
         self.max_rows = rows.clamp(1, Semaphore::MAX_PERMITS);
         self

@@ -88,12 +88,14 @@ impl<'a> PutAll<'a> {
             {
                 requests.push(apply_all(self.table, batch, self.options));
             }
+            // While a full request waits for its turn, more rows would only take up room.
+            let takes = pending.has_room() && !pending.buffer.is_ready() && !rows.is_done();
             // Rows that are at hand without end leave the runtime its turn.
             consume_budget().await;
             tokio::select! {
                 biased;
                 Some((sent, answer)) = requests.next(), if !requests.is_empty() => pending.end(sent, answer),
-                Some(rows) = rows.next(), if pending.has_room() && !rows.is_done() => pending.add(rows),
+                Some(rows) = rows.next(), if takes => pending.add(rows),
                 else => if rows.is_done() && requests.is_empty() && pending.is_empty() { break },
             }
         }

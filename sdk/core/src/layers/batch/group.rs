@@ -146,12 +146,12 @@ impl Group {
             if entry.phase.is_gone() {
                 continue;
             }
-            let (row, size) = (entry.place.key_hash(), entry.write().map(Mutation::size));
+            let (row, size) = (entry.place.row, entry.write().map(Mutation::size));
             if size.is_some() && rows.contains(&row) {
                 later.push(entry);
                 continue;
             }
-            let partition = (caps.partitions < caps.rows).then(|| entry.place.partition_hash());
+            let partition = (caps.partitions < caps.rows).then_some(entry.place.partition);
             let is_full = bytes + size.unwrap_or_default() > caps.bytes
                 || partition.is_some_and(|one| partitions.len() >= caps.partitions && !partitions.contains(&one));
             if is_full && !taken.is_empty() {

@@ -115,15 +115,18 @@ async fn an_error_of_a_request_is_that_of_its_rows() {
 
 #[tokio::test(start_paused = true)]
 async fn rows_are_taken_as_there_is_room_for_them() {
-    let backend = Scripted::new(1, |_, _| std::future::pending());
-    let taken = Arc::new(AtomicI64::new(0));
-    let counted = Arc::clone(&taken);
-    let table = backend.table().await;
-    let endless = (0..).map(move |id| row(counted.fetch_add(1, Ordering::SeqCst), id));
-    let put = table.put_all(endless).into_future();
-    assert!(tokio::time::timeout(Duration::from_secs(1), put).await.is_err());
-    let most = i64::try_from(MAX_ROWS + CHUNK).unwrap();
-    assert!((65_536..=most).contains(&taken.load(Ordering::SeqCst)), "{taken:?}");
+    // By partition no request is ever full; else it is no use to take more than those that can be sent.
+    for (grouping, most) in [(Grouping::Partition, MAX_ROWS), (Grouping::Owner, 17 * 64)] {
+        let backend = Scripted::new(1, |_, _| std::future::pending());
+        let taken = Arc::new(AtomicI64::new(0));
+        let counted = Arc::clone(&taken);
+        let table = backend.table().await;
+        let endless = (0..).map(move |id| row(counted.fetch_add(1, Ordering::SeqCst), id));
+        let put = table.put_all(endless).grouping(grouping).into_future();
+        assert!(tokio::time::timeout(Duration::from_secs(1), put).await.is_err());
+        let most = i64::try_from(most).unwrap();
+        assert!((most..=most + 64).contains(&taken.load(Ordering::SeqCst)), "{grouping:?}: {taken:?}");
+    }
 }
 
 /// Of two writes of a row that aren't in the window at the same time, too.
