@@ -129,7 +129,7 @@ fn reading_an_empty_table_names_the_command_that_fills_it() {
 fn a_temporary_engine_is_loaded_by_itself() {
     let files = folder();
     let arguments =
-        ["run", "--target", "memory:", "--workload", "title-read", "--batch", "10", "--budget", "3s", "--json"];
+        ["run", "--target", "memory:", "--workload", "title-read", "--batch", "10", "--budget", "8s", "--json"];
     let ended = run(files.path(), &arguments);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -176,7 +176,7 @@ fn every_listed_workload_can_be_printed_copied_and_run() {
         let copy = copy.to_str().unwrap();
         let ended = run(
             files.path(),
-            &["run", "--target", "memory:", "--workload", copy, "--threads", "2", "--budget", "2s", "--json"],
+            &["run", "--target", "memory:", "--workload", copy, "--threads", "2", "--budget", "4s", "--json"],
         );
         assert_eq!(ended.code, Some(0), "{name}: {ended:?}");
         let result: Value = serde_json::from_str(&ended.stdout).unwrap();

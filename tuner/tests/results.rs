@@ -93,7 +93,8 @@ fn a_sweep_that_was_cut_short_goes_on_where_it_stopped() {
         fs::create_dir(&cut).unwrap();
         fs::copy(files.path().join("whole/settings.json"), cut.join("settings.json")).unwrap();
         // The last line was being written when the power went.
-        let text: String = lines[..kept].iter().map(|line| format!("{line}\n")).collect();
+        let mut text = lines[..kept].join("\n");
+        text += if kept > 0 { "\n" } else { "" };
         fs::write(cut.join("journal.jsonl"), text + &lines[kept][..lines[kept].len() / 2]).unwrap();
         let resumed = run(files.path(), &["sweep", "--target", target, "--resume", cut.to_str().unwrap()]);
         assert_eq!(resumed.code, Some(0), "{kept}: {resumed:?}");

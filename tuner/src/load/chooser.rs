@@ -8,11 +8,15 @@ use peristyle::model::Value;
 use peristyle::request::{Projection, Query, Read, Write};
 use peristyle::{Client, Request};
 
-use crate::workload::{Keys, Kind, QueryStart, Rows, Workload, below, mix};
+use crate::stats::real;
+use crate::workload::{Keys, Kind, QueryStart, Rows, Workload, Zipf, below, mix};
 
 /// Gives out row indexes that no one had before, to all workers of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Fresh(AtomicU64);
+
+/// One row of so many is hot, and all but one request of so many go there.
+const HOT_ROWS: u64 = 5;
 
 /// How many a worker takes at once, so that they don't meet at one counter.
 const BLOCK: u64 = 256;
@@ -27,6 +31,7 @@ pub(crate) struct Chooser {
     weights: u64,
     /// The counter behind this worker's random numbers.
     draws: u64,
+    zipf: Zipf,
     seed: u64,
     block: std::ops::Range<u64>,
     own: u64,
@@ -37,12 +42,24 @@ impl Chooser {
     pub(crate) fn new(workload: Arc<Workload>, fresh: Arc<Fresh>, worker: u64, window: u64, batch: usize) -> Self {
         let weights = workload.operations.iter().map(|operation| u64::from(operation.weight)).sum();
         let seed = mix(mix(workload.rows.seed(), window), worker);
-        Self { workload, fresh, worker, batch, weights, draws: 0, seed, block: 0..0, own: 0 }
+        let zipf = Zipf::new(workload.rows.count());
+        Self { workload, fresh, worker, batch, weights, draws: 0, zipf, seed, block: 0..0, own: 0 }
     }
 
     fn draw(&mut self, bound: u64) -> u64 {
         self.draws += 1;
         below(mix(self.seed, self.draws), bound)
+    }
+
+    /// The place of a row of which few are drawn often.
+    fn skewed(&mut self) -> u64 {
+        let (zipf, seed, mut draws) = (self.zipf, self.seed, self.draws);
+        let place = zipf.sample(|| {
+            draws += 1;
+            unit(mix(seed, draws))
+        });
+        self.draws = draws;
+        place
     }
 
     /// The next request, with the index of its operation.
@@ -102,6 +119,14 @@ impl Chooser {
     fn index(&mut self, rows: &Rows, keys: Keys, writes: bool) -> u64 {
         let index = match keys {
             Keys::Uniform => return self.draw(rows.count()),
+            // Which rows are the frequent ones follows from the seed of the rows: the same for all threads.
+            Keys::Zipfian => return mix(rows.seed(), self.skewed()) % rows.count(),
+            Keys::Latest => return rows.count() - 1 - self.skewed(),
+            Keys::Hotspot => {
+                let hot = (rows.count() / HOT_ROWS).max(1);
+                let is_hot = self.draw(HOT_ROWS) > 0 || hot == rows.count();
+                return if is_hot { self.draw(hot) } else { hot + self.draw(rows.count() - hot) };
+            }
             Keys::Sequential => self.fresh(),
             Keys::PerThread(range) => {
                 self.own += 1;
@@ -119,5 +144,41 @@ impl Chooser {
         let start = self.fresh.0.fetch_add(BLOCK, Ordering::Relaxed);
         self.block = start + 1..start + BLOCK;
         start
+    }
+}
+
+/// A number from 0 to below 1.
+fn unit(random: u64) -> f64 {
+    real(random >> 11) / real(1 << 53)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often each row of a thousand is chosen in ten thousand draws.
+    fn drawn(keys: Keys) -> Vec<u32> {
+        let mut workload = Workload::find("point-read", 1).unwrap();
+        workload.rows = workload.rows.with_count(1000);
+        let rows = workload.rows.clone();
+        let mut chooser = Chooser::new(Arc::new(workload), Arc::default(), 0, 1, 1);
+        let mut counts = vec![0; 1000];
+        for _ in 0..10_000 {
+            counts[usize::try_from(chooser.index(&rows, keys, false)).unwrap()] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn each_distribution_prefers_the_rows_that_it_should() {
+        let share = |counts: &[u32]| f64::from(counts.iter().sum::<u32>()) / 10_000.0;
+        let uniform = drawn(Keys::Uniform);
+        assert!((share(&uniform[..200]) - 0.2).abs() < 0.02 && uniform.iter().all(|count| *count < 40));
+        assert!((share(&drawn(Keys::Hotspot)[..200]) - 0.8).abs() < 0.02);
+        assert!(share(&drawn(Keys::Latest)[900..]) > 0.6);
+        let mut zipfian = drawn(Keys::Zipfian);
+        zipfian.sort_unstable();
+        assert!(share(&zipfian[900..]) > 0.6 && share(&drawn(Keys::Zipfian)[900..]) < 0.5);
+        assert!(drawn(Keys::Sequential).iter().all(|count| *count == 10));
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::DELTA;
 use super::line::Line;
 use super::replay::{Replay, Tally};
+use crate::space::Point;
 use crate::stats::{Usl, real_len, whole};
 
 /// Steps between two values of a line at which the curve is looked at, as a ratio.
@@ -140,6 +141,18 @@ impl Curve {
     /// How much the model is wrong where it matters; infinite without one.
     pub(crate) fn misfit(&self) -> f64 {
         self.misfit
+    }
+
+    /// The logarithm of what the model expects of a point of the line, where it matters.
+    pub(crate) fn expected(&self, line: &Line, point: Point) -> Option<f64> {
+        let value = point.on(line.axis);
+        let here = line.at(value) == point;
+        let best = self.known.iter().map(|known| known.rate).fold(0.0, f64::max);
+        let known = self
+            .known
+            .iter()
+            .find(|known| here && (known.value - f64::from(value)).abs() < 0.5 && known.rate >= best * MATTERS)?;
+        Some(self.model?.at(known.value).ln())
     }
 
     /// The estimate at a value.

@@ -178,7 +178,7 @@ impl Finals<'_> {
     }
 
     fn answer(&self, run: &Replay<'_>, knee: Choice, peak: Choice, edge: Option<Axis>) -> Answer {
-        let (verdict, stop_reason) = if let Some(change) = drift(run) {
+        let (verdict, stop_reason) = if let Some(change) = drift(run, &self.line(Axis::Threads)) {
             (Verdict::Unstable, drifted(change))
         } else if let Some(width) = too_vague(run, &knee) {
             (Verdict::Unstable, vague(width))

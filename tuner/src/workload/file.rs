@@ -92,20 +92,19 @@ enum OperationData {
     Put {
         #[serde(default = "weight")]
         weight: u32,
-        #[serde(default)]
-        keys: PutKeys,
+        keys: Option<KeysData>,
         thread_range: Option<NonZeroU64>,
     },
     Get {
         #[serde(default = "weight")]
         weight: u32,
-        #[serde(default)]
-        keys: GetKeys,
+        keys: Option<KeysData>,
         thread_range: Option<NonZeroU64>,
     },
     Query {
         #[serde(default = "weight")]
         weight: u32,
+        keys: Option<KeysData>,
         #[serde(default)]
         start: QueryStart,
         span: Option<NonZeroU64>,
@@ -116,20 +115,15 @@ enum OperationData {
     },
 }
 
-#[derive(Deserialize, Default, Clone, Copy, PartialEq)]
+/// How rows are chosen, as the file has it.
+#[derive(Deserialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
-enum PutKeys {
-    #[default]
+enum KeysData {
     Sequential,
     Uniform,
-}
-
-#[derive(Deserialize, Default, Clone, Copy, PartialEq)]
-#[serde(rename_all = "lowercase")]
-enum GetKeys {
-    #[default]
-    Uniform,
-    Sequential,
+    Zipfian,
+    Latest,
+    Hotspot,
 }
 
 fn one() -> NonZeroU64 {
@@ -241,22 +235,27 @@ fn source(data: ColumnData, ty: Type) -> Result<Source, String> {
 
 fn operation(table: &TableSpec, data: Spanned<OperationData>) -> Result<Operation, Fault> {
     let at = data.span().start;
-    let keys = |sequential: bool, range: Option<NonZeroU64>| match (sequential, range) {
-        (true, Some(range)) => Ok(Keys::PerThread(range)),
-        (true, None) => Ok(Keys::Sequential),
-        (false, None) => Ok(Keys::Uniform),
-        (false, Some(_)) => Err((at, "thread_range needs keys = \"sequential\"".to_owned())),
+    let keys = |data: KeysData, range: Option<NonZeroU64>| match (data, range) {
+        (KeysData::Sequential, Some(range)) => Ok(Keys::PerThread(range)),
+        (_, Some(_)) => Err((at, "thread_range needs keys = \"sequential\"".to_owned())),
+        (KeysData::Sequential, None) => Ok(Keys::Sequential),
+        (KeysData::Uniform, None) => Ok(Keys::Uniform),
+        (KeysData::Zipfian, None) => Ok(Keys::Zipfian),
+        (KeysData::Latest, None) => Ok(Keys::Latest),
+        (KeysData::Hotspot, None) => Ok(Keys::Hotspot),
     };
     Ok(match data.into_inner() {
         OperationData::Put { weight, keys: chosen, thread_range } => {
-            Operation { kind: Kind::Put, weight, keys: keys(chosen == PutKeys::Sequential, thread_range)? }
+            let keys = keys(chosen.unwrap_or(KeysData::Sequential), thread_range)?;
+            Operation { kind: Kind::Put, weight, keys }
         }
         OperationData::Get { weight, keys: chosen, thread_range } => {
-            Operation { kind: Kind::Get, weight, keys: keys(chosen == GetKeys::Sequential, thread_range)? }
+            Operation { kind: Kind::Get, weight, keys: keys(chosen.unwrap_or(KeysData::Uniform), thread_range)? }
         }
-        OperationData::Query { weight, start, span, limit, reverse } => {
+        OperationData::Query { weight, keys: chosen, start, span, limit, reverse } => {
             check_query(table, start, span, limit).map_err(|why| (at, why))?;
-            Operation { kind: Kind::Query { start, span, limit, reverse }, weight, keys: Keys::Uniform }
+            let keys = keys(chosen.unwrap_or(KeysData::Uniform), None)?;
+            Operation { kind: Kind::Query { start, span, limit, reverse }, weight, keys }
         }
     })
 }

@@ -5,6 +5,7 @@ mod file;
 mod operation;
 mod random;
 mod rows;
+mod zipf;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ pub(crate) use self::builtin::BUILTIN;
 pub(crate) use self::operation::{Keys, Kind, Operation, QueryStart, operation_name};
 pub(crate) use self::random::{below, mix};
 pub(crate) use self::rows::Rows;
+pub(crate) use self::zipf::Zipf;
 use crate::failure::{Failure, Result};
 
 /// A workload, checked.

@@ -69,6 +69,12 @@ pub(crate) enum Keys {
     Uniform,
     /// New rows, one after the other, over all threads.
     Sequential,
+    /// Loaded rows, a few of them much more often than the rest; which ones has nothing to do with their order.
+    Zipfian,
+    /// Loaded rows, the last ones much more often than the first.
+    Latest,
+    /// Loaded rows: a fifth of them gets four fifths of the requests.
+    Hotspot,
     /// One row after the other in a range of the thread's own, from the start again at its end.
     PerThread(NonZeroU64),
 }

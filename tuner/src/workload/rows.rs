@@ -1,6 +1,8 @@
 //! Rows made from their index alone, at nearly no cost.
 
-use peristyle::model::{Date, Key, TableSpec, Time, Timestamp, Ttl, Type, Value, WriteTime};
+use std::sync::Arc;
+
+use peristyle::model::{Date, Key, Row, TableSpec, Time, Timestamp, Ttl, Type, Value, WriteTime};
 use peristyle::request::Mutation;
 use uuid::Uuid;
 
@@ -54,6 +56,12 @@ impl Rows {
         self.count
     }
 
+    /// The same rows, but so many of them.
+    #[cfg(test)]
+    pub(crate) fn with_count(self, count: u64) -> Self {
+        Self { count, ..self }
+    }
+
     /// The seed behind random choices.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
@@ -75,6 +83,15 @@ impl Rows {
         let values: Vec<_> =
             values.into_iter().enumerate().map(|(place, value)| (self.key_len + place, value)).collect();
         Mutation::put(self.key(index), time, values, Ttl::TableDefault)
+    }
+
+    /// The whole row, by name.
+    pub(crate) fn row(&self, index: u64, spec: &TableSpec) -> Row {
+        let values = self.values(index, 0, self.columns.len());
+        spec.columns()
+            .iter()
+            .zip(values)
+            .fold(Row::new(), |row, (column, value)| row.with(Arc::clone(&column.name), value))
     }
 
     /// Bytes of a row, keys and values, over some of them.
