@@ -49,8 +49,19 @@ fewest threads first, then io threads, pool, batch. Figures come from a fresh ru
 A step is too much when a request fails, an objective is missed, the offered rate is not reached, or throughput breaks down. The
 ramp stops there, and the last step that held is the answer.")]
     Ramp(RampSettings),
+    /// Compares the three ways to write: put, put_all, streamer
+    #[command(after_help = "Examples:
+  tuner paths                                            on the embedded engine in a temporary folder
+  tuner paths --target cql://h1,h2/bench --create --threads 128 --out paths
+
+Each path writes the workload's rows for some seconds, in turns. Client processor time is that of this process: an engine in it is
+part of it. Ends with 1 where rows failed.")]
+    Paths(PathsSettings),
     /// Writes the rows that reading workloads read
     Load(LoadSettings),
+    /// Runs YCSB's core workloads and prints its results, without Java
+    #[command(subcommand)]
+    Ycsb(YcsbCommand),
     /// Shows the result of a run or sweep again
     Show {
         /// The folder of its results
@@ -102,6 +113,42 @@ than 5 % of comparisons; of many points together (Holm). What is smaller than th
         to: Option<PathBuf>,
     },
 }
+
+/// YCSB's phases. What follows is YCSB's own command line.
+#[derive(Debug, Subcommand)]
+pub(crate) enum YcsbCommand {
+    /// Inserts the records
+    #[command(after_help = YCSB_HELP)]
+    Load {
+        /// YCSB's options: -P, -p, -threads, -target, -db, -s, -l
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        arguments: Vec<String>,
+    },
+    /// Does the operations of the workload
+    #[command(after_help = YCSB_HELP)]
+    Run {
+        /// YCSB's options: -P, -p, -threads, -target, -db, -s, -l
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        arguments: Vec<String>,
+    },
+}
+
+/// Examples and options of YCSB's command line.
+const YCSB_HELP: &str = "Examples:
+  tuner ycsb load -P workloads/workloada -db cql://127.0.0.1/ycsb -p peristyle.create=true -threads 64
+  tuner ycsb run -P workloads/workloada -p recordcount=100000 -p operationcount=500000 -db cql://127.0.0.1/ycsb -threads 64 -s
+
+  -P FILE        read properties from a file, in Java's syntax; several are read in order
+  -p NAME=VALUE  set a property; these count more than those of files
+  -threads N     how many workers (threadcount; default 1)
+  -target N      operations per second of all workers together (target)
+  -db URI        the database: a URI, or peristyle, embedded, memory, cassandra-cql, scylla [default: embedded:]
+  -s             status lines on standard error every ten seconds
+  -l LABEL       what stands before them
+  -load, -t      load, or run, whatever the command says
+
+Properties of the table: peristyle.create, peristyle.table, peristyle.buckets, peristyle.fieldtype, peristyle.batchsize,
+peristyle.config (a tuned.toml). Ends with 1 where operations failed or records are not as dataintegrity demands.";
 
 /// Simulated servers, whose truth is known.
 #[derive(Debug, Subcommand)]
@@ -194,7 +241,8 @@ pub(crate) struct Settings {
     /// A limit for latency that every point must meet, such as get:p99<10ms; may be given several times
     #[arg(long, value_name = "OPERATION:pNN<TIME")]
     pub(crate) objective: Vec<Objective>,
-    /// Open loop: so many requests per second, whether earlier ones are answered or not; threads are then the most in flight
+    /// Open loop: so many requests per second, whether earlier ones are answered or not; threads are then the most in flight, and
+    /// what could not be started in time is caught up with, its wait included
     #[arg(long, value_name = "N", value_parser = rate)]
     pub(crate) rate: Option<f64>,
     /// The T of APDEX: requests up to T satisfy, those up to 4T are tolerable
@@ -222,10 +270,10 @@ pub(crate) struct Settings {
 #[command(group(clap::ArgGroup::new("steps").required(true).args(["rates", "users"])))]
 pub(crate) struct RampSettings {
     /// Requests per second of each step, in open loop
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', value_parser = rate)]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', value_parser = rate, conflicts_with = "rate")]
     pub(crate) rates: Vec<f64>,
     /// Threads of each step, in closed loop
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', conflicts_with_all = ["rate", "threads"])]
     pub(crate) users: Vec<u32>,
     /// How long a step lasts
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
@@ -240,6 +288,34 @@ fn rate(text: &str) -> Result<f64, String> {
         Ok(rate) if rate > 0.0 && rate <= 1e9 => Ok(rate),
         _ => Err(format!("{text:?} is no rate; give requests per second, above 0")),
     }
+}
+
+/// The settings of a comparison of the ways to write.
+#[derive(Debug, Args)]
+pub(crate) struct PathsSettings {
+    #[command(flatten)]
+    pub(crate) subject: Subject,
+    /// Tasks that put single rows
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub(crate) threads: Span,
+    /// Worker threads of the client [default: the cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) io_threads: Option<Span>,
+    /// Connections per node, or per shard
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) pool: Span,
+    /// How long each path writes in each round
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = humantime::parse_duration)]
+    pub(crate) time: Duration,
+    /// Rounds of each path
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// The folder for paths.json and paths.svg [default: none is written]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the result as JSON, and nothing else, on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The settings of a load.

@@ -12,6 +12,7 @@ mod judge;
 mod load;
 mod machine;
 mod objective;
+mod paths;
 mod plan;
 mod report;
 mod search;
@@ -19,6 +20,7 @@ mod space;
 mod stats;
 mod target;
 mod workload;
+mod ycsb;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

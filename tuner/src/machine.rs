@@ -1,6 +1,6 @@
 //! What the machine is and how busy it was.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,12 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// How many cores this process may use.
 pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+}
+
+/// The processor time that this process has used, over all its threads; 0 where the kernel doesn't tell.
+pub(crate) fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    Duration::from_secs_f64(real(process_ticks(&stat).unwrap_or_default()) / TICKS_PER_SECOND)
 }
 
 /// Shares of the whole machine's processor time, 0 to 1.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cli::{LoadSettings, RampSettings, Settings, Subject};
+use crate::cli::{LoadSettings, PathsSettings, RampSettings, Settings, Subject};
 use crate::failure::{Failure, Result};
 use crate::machine::{ServerClock, cores};
 use crate::objective::Objective;
@@ -57,6 +57,19 @@ pub(crate) struct LoadPlan {
     pub(crate) point: Point,
     pub(crate) rows: u64,
     pub(crate) create: bool,
+}
+
+/// A comparison of the ways to write.
+#[derive(Debug)]
+pub(crate) struct PathsPlan {
+    pub(crate) target: TargetUri,
+    pub(crate) workload: Arc<Workload>,
+    pub(crate) point: Point,
+    pub(crate) time: Duration,
+    pub(crate) rounds: u32,
+    pub(crate) create: bool,
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) json: bool,
 }
 
 /// The ranges where none are given.
@@ -211,6 +224,40 @@ impl LoadPlan {
         }
         let rows = settings.rows.unwrap_or(workload.rows.count());
         Ok(Self { target, workload, point: space.lowest(), rows, create: settings.subject.create })
+    }
+}
+
+impl PathsPlan {
+    /// The plan of a comparison.
+    pub(crate) fn new(settings: &PathsSettings) -> Result<Self> {
+        let (target, workload) = subject(&settings.subject)?;
+        if target.simulated().is_some() {
+            return Err(Failure::input(format!("--target {target} is simulated and takes no rows; give a database")));
+        }
+        if settings.time.is_zero() {
+            return Err(Failure::input("--time 0s: each path needs some time to write"));
+        }
+        let space = Space {
+            threads: settings.threads,
+            io_threads: settings.io_threads.unwrap_or(Span::fixed(cores())),
+            pool: settings.pool,
+            batch: Span::fixed(1),
+            cores: cores(),
+        };
+        check(&space)?;
+        if let Some(axis) = Axis::ALL.into_iter().find(|axis| !space.on(*axis).is_fixed()) {
+            return Err(Failure::input(format!("{} is a range; a comparison of paths takes one number", flag(axis))));
+        }
+        Ok(Self {
+            target,
+            workload,
+            point: space.lowest(),
+            time: settings.time,
+            rounds: settings.rounds,
+            create: settings.subject.create,
+            out: settings.out.clone(),
+            json: settings.json,
+        })
     }
 }
 

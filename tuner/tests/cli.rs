@@ -305,3 +305,30 @@ fn passwords_are_nowhere_in_the_output() {
     assert_eq!(ended.code, Some(2));
     assert!(!ended.stderr.contains("s3cret"), "{}", ended.stderr);
 }
+
+#[test]
+fn the_ways_to_write_are_compared_in_a_table_a_file_and_a_picture() {
+    let folder = folder();
+    let arguments =
+        ["paths", "--target", "memory:", "--time", "200ms", "--rounds", "2", "--threads", "4", "--out", "out"];
+    let ended = run(folder.path(), &arguments);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for name in ["put", "put_all", "streamer", "client µs/row"] {
+        assert!(ended.stdout.contains(name), "{}", ended.stdout);
+    }
+    let read = |name: &str| fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    let result: Value = serde_json::from_str(&read("paths.json")).unwrap();
+    let paths = result["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 3);
+    assert!(paths.iter().all(|path| path["rows_per_s"].as_f64().unwrap() > 0.0 && path["failed"] == 0), "{result}");
+    assert!(read("paths.svg").starts_with("<svg"));
+    let again = run(folder.path(), &arguments);
+    assert!(again.code == Some(2) && again.stderr.contains("holds the results of another run"), "{again:?}");
+}
+
+#[test]
+fn paths_refuses_what_it_cannot_write_to() {
+    refused(&["paths", "--target", "sim://usl"], &["simulated"]);
+    refused(&["paths", "--threads", "1..8"], &["--threads", "range"]);
+    refused(&["paths", "--time", "0s"], &["--time"]);
+}

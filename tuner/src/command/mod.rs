@@ -4,9 +4,11 @@ mod compare;
 mod load;
 mod man;
 mod measure;
+mod paths;
 mod show;
 mod sim;
 mod workloads;
+mod ycsb;
 
 use clap::CommandFactory as _;
 
@@ -35,12 +37,14 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
             let (plan, steps) = Plan::ramp(settings)?;
             measure::run(&plan, &Ramp::new(steps, step))
         }
+        Command::Ycsb(command) => ycsb::run(&command),
         Command::Show { dir, json } => show::show(&dir, json),
         Command::Compare { first, second, json } => compare::run(&first, &second, json),
         Command::Apply { dir, to } => show::apply(&dir, to.as_deref()),
         Command::Man { to } => man::run(to.as_deref()),
         Command::Sim(SimCommand::Grid(settings)) => sim::grid(&settings),
         Command::Sim(SimCommand::Judge { seeds, only }) => sim::judge(seeds, &only),
+        Command::Paths(settings) => paths::run(&settings),
         Command::Load(settings) => load::run(&LoadPlan::new(&settings)?),
         Command::Workloads { name } => workloads::run(name.as_deref()),
         Command::Completions { shell } => {
