@@ -274,3 +274,43 @@ fn manual_pages_are_written_for_every_command() {
         assert!(files.path().join("pages").join(name).exists(), "{name}");
     }
 }
+
+#[test]
+fn each_limit_is_named_with_a_reason_and_advice() {
+    let files = folder();
+    let cases: [(&str, &str, &[&str]); 7] = [
+        ("errors_above=20", "errors", &[]),
+        ("lambda=1000", "objective", &["--objective", "put:p99<4ms"]),
+        ("collapse_above=30", "collapse", &[]),
+        ("client_cpu=1000", "client_bound", &[]),
+        ("batch_fail_bytes=5000", "batch_threshold", &["--threads", "1..64"]),
+        ("kappa=0", "range", &["--threads", "1..64"]),
+        ("kappa=0.0005", "coherency", &[]),
+    ];
+    for (number, (parameters, limit, more)) in cases.into_iter().enumerate() {
+        let target = format!("sim://usl?cv=0.01&seed=2&{parameters}");
+        let ended = sweep(files.path(), &target, &format!("out{number}"), &[more, &["--json"]].concat());
+        let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(result["limit"], limit, "{parameters}: {result}");
+        let why = result["why"].as_array().unwrap();
+        assert!(why.len() >= 2 && why.iter().all(|sentence| sentence.as_str().unwrap().len() > 10), "{result}");
+    }
+}
+
+#[test]
+fn settings_that_would_be_passed_over_are_refused() {
+    let files = folder();
+    for arguments in [
+        &["ramp", "--target", "sim://usl", "--rates", "5,9", "--rate", "7"][..],
+        &["ramp", "--target", "sim://usl", "--users", "5,9", "--threads", "7"],
+        &["ramp", "--target", "sim://usl", "--users", "5,9", "--rates", "7"],
+        &["ramp", "--target", "sim://usl"],
+        &["sweep", "--target", "sim://usl", "--out", "a", "--resume", "b"],
+        &["sweep", "--target", "sim://usl", "--rate", "0"],
+        &["sweep", "--target", "sim://usl", "--server-pid", "4294967290"],
+    ] {
+        let refused = run(files.path(), arguments);
+        assert_eq!((refused.code, refused.stderr.lines().count()), (Some(2), 1), "{arguments:?}: {refused:?}");
+    }
+    assert_eq!(fs::read_dir(files.path()).unwrap().count(), 0);
+}

@@ -1,6 +1,6 @@
 //! Why the knee is where it is, in sentences.
 
-use super::figures::cpu;
+use super::figures::{cpu, latency, percentile};
 use super::limit::Explanation;
 use super::table::percent;
 use super::{Outcome, Window};
@@ -11,6 +11,9 @@ use crate::stats::real;
 const IDLE: f64 = 0.8;
 /// And above this one there were more in flight than there were threads, so the measurement is wrong.
 const IMPOSSIBLE: f64 = 1.05;
+
+/// Requests that take more than a window over this are long.
+const LONG: f64 = 8.0;
 
 /// Sentences that explain the chosen point: why throughput ends there, what to do, and what else is worth knowing.
 pub(crate) fn explain(plan: &Plan, outcome: &Outcome, explanation: &Explanation) -> Vec<String> {
@@ -46,7 +49,10 @@ fn processor(plan: &Plan, windows: &[&Window]) -> Option<String> {
 /// Little's law: in closed loop every thread has a request in flight, or something is wrong.
 fn in_flight(plan: &Plan, threads: u32, windows: &[&Window]) -> Option<String> {
     let each: Vec<f64> = windows.iter().filter_map(|window| window.measurement.in_flight).collect();
-    if each.is_empty() || !plan.rates.is_empty() {
+    // What takes a good part of the window is cut off at its ends, and the law can't be seen.
+    let longest = percentile(latency(windows).as_ref(), 0.99).unwrap_or_default() * LONG;
+    let cut = windows.iter().any(|window| longest > window.measurement.elapsed.as_secs_f64() * 1e3);
+    if each.is_empty() || cut || !plan.rates.is_empty() {
         return None;
     }
     let share = each.iter().sum::<f64>() / real(each.len() as u64) / f64::from(threads);

@@ -19,6 +19,8 @@ const CLIENT_BOUND: f64 = 0.8;
 const GENERATOR: f64 = 0.2;
 /// A ceiling within this ratio of the knee is what holds it.
 const NEAR: u32 = 2;
+/// Errors that say that a request is too large, not that it came at a bad time.
+const REFUSALS: [&str; 2] = ["too_large", "invalid_argument"];
 /// Contention that is worth a word.
 const CONTENTION: f64 = 0.005;
 
@@ -119,11 +121,13 @@ fn of_ceiling(ceiling: Option<&Ceiling>, peak: Point) -> Option<Explanation> {
     let Ceiling { point, cause, errors } = ceiling;
     let by_threads = point.threads > peak.threads && point.threads <= peak.threads.saturating_mul(NEAR);
     if !by_threads && point.batch > peak.batch && *errors > 0 {
-        return Some(Explanation::new(
-            Limit::BatchThreshold,
-            format!("requests of {} rows fail with {cause}", point.batch),
-            format!("stay at {} rows per request, or raise the server's threshold", peak.batch),
-        ));
+        let why = format!("requests of {} rows fail with {cause}", point.batch);
+        return Some(if REFUSALS.contains(&cause.as_str()) {
+            let advice = format!("stay at {} rows per request, or raise the server's threshold", peak.batch);
+            Explanation::new(Limit::BatchThreshold, why, advice)
+        } else {
+            Explanation::new(Limit::Errors, why, format!("stay at {} rows per request, or wait longer", peak.batch))
+        });
     }
     by_threads.then(|| match (cause.as_str(), errors) {
         (COLLAPSE, _) => Explanation::new(
