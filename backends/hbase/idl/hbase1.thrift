@@ -99,7 +99,7 @@ struct ScannerCloseArgs {
   1: required i32 id
 }
 
-// disableTable, deleteTable, getTableRegions.
+// disableTable, deleteTable, getTableRegions, getColumnDescriptors.
 struct TableNameArgs {
   1: required binary tableName
 }

@@ -109,17 +109,8 @@ impl Store {
             let (found, asked) = (found.len(), new.splits.len());
             return Err(garbled(&format!("regions: {found} split keys instead of {asked}, or other bytes")));
         }
-        if self.config.api == Api::Thrift1 {
-            return Ok(());
-        }
-        let mut live = thrift2::describe(&self.gateways, &call, &layout.table).await?;
-        live.families.sort_by(|a, b| a.name.cmp(&b.name));
-        let asked = thrift2::families(new);
-        if live.families != asked {
-            return Err(garbled(&format!("families: {:?} instead of {asked:?}", live.families)));
-        }
-        match new.attributes.iter().find(|(name, value)| live.attributes.get(name) != Some(value)) {
-            Some((name, _)) => Err(garbled(&format!("attributes: {}", String::from_utf8_lossy(name)))),
+        match calls::differences(&self.gateways, &call, &layout.table, new).await? {
+            Some(differences) => Err(garbled(&differences)),
             None => Ok(()),
         }
     }

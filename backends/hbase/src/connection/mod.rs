@@ -14,6 +14,7 @@ use bytes::BytesMut;
 use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 pub(crate) use self::gateways::{Call, Gateways};
 use self::http::Http;
@@ -27,6 +28,10 @@ use crate::config::Transport;
 
 /// The least room for a read.
 const READ_BYTES: usize = 16 << 10;
+/// From so many bytes on a reply is long.
+const LONG_BYTES: usize = 64 << 10;
+/// How long a long reply may stop before it is looked at.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What broke a connection.
 #[derive(Debug)]
@@ -124,33 +129,34 @@ async fn read_reply<T>(
     read: Reader<T>,
 ) -> Result<Result<T, ServerException>, Fault> {
     let mut buffer = BytesMut::new();
-    let mut least = 1;
+    let (mut least, mut hoped) = (1, 1);
     loop {
-        receive(stream, &mut buffer, least).await?;
+        receive(stream, &mut buffer, least, hoped).await?;
         let bytes = buffer.freeze();
         match wire.decode(&bytes, call, read).map_err(Fault::Garbled)? {
             Decoded::Reply(reply) => return Ok(reply),
-            Decoded::Incomplete(more) => least = more,
+            Decoded::Incomplete(more) => {
+                // Each look begins at the start: a long reply is looked at again when it has doubled, or stops coming.
+                let is_long = wire.transport == Transport::Buffered && more > LONG_BYTES;
+                (least, hoped) = (more, if is_long { 2 * more } else { more });
+            }
         }
         buffer = BytesMut::from(bytes);
     }
 }
 
-/// Waits until so many bytes have come, then takes what else is there.
-async fn receive(stream: &mut TcpStream, buffer: &mut BytesMut, least: usize) -> Result<(), Fault> {
-    while buffer.len() < least {
-        buffer.reserve(READ_BYTES.max(least.saturating_sub(buffer.len())));
-        if stream.read_buf(buffer).await.map_err(Fault::Io)? == 0 {
-            return Err(Fault::Closed);
-        }
-    }
-    while buffer.len() == buffer.capacity() {
+/// Waits until so many bytes have come, and for as many as are hoped for as long as they come without a pause.
+async fn receive(stream: &mut TcpStream, buffer: &mut BytesMut, least: usize, hoped: usize) -> Result<(), Fault> {
+    while buffer.len() < hoped {
+        let is_enough = buffer.len() >= least;
         buffer.reserve(READ_BYTES.max(buffer.len()));
-        match stream.try_read_buf(buffer) {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(Fault::Io(error)),
+        let read = stream.read_buf(buffer);
+        let read = if is_enough { timeout(PAUSE, read).await } else { Ok(read.await) };
+        match read {
+            Ok(Ok(0)) => return Err(Fault::Closed),
+            Ok(Ok(_)) => {}
+            Ok(Err(cause)) => return Err(Fault::Io(cause)),
+            Err(_) => return Ok(()),
         }
     }
     Ok(())

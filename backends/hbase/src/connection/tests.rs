@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use peristyle_core::request::RequestOptions;
 use peristyle_core::{ErrorKind, Outcome, TimeoutPhase};
 use thrift::protocol::{
-    TBinaryInputProtocol, TBinaryOutputProtocol, TFieldIdentifier, TInputProtocol, TMessageIdentifier, TMessageType,
-    TOutputProtocol, TType,
+    TBinaryInputProtocol, TBinaryOutputProtocol, TFieldIdentifier, TInputProtocol, TListIdentifier, TMessageIdentifier,
+    TMessageType, TOutputProtocol, TType,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -130,7 +130,7 @@ async fn a_request_that_is_given_up_takes_its_connection_along() {
     let mock = mock(&[Reply::Late(30)]).await;
     let config = config(&[&mock.address]).pool(std::num::NonZeroUsize::MIN);
     let gateways = Gateways::new(&config).unwrap();
-    let given_up = tokio::time::timeout(Duration::from_millis(10), ask(&gateways, &config, "yes")).await;
+    let given_up = timeout(Duration::from_millis(10), ask(&gateways, &config, "yes")).await;
     assert!(given_up.is_err());
     assert!(!ask(&gateways, &config, "no").await.unwrap(), "the only place in the pool is free again");
     assert_eq!(mock.connections.load(Ordering::SeqCst), 2);
@@ -258,4 +258,39 @@ async fn a_request_goes_to_the_gateway_that_is_said_to_sit_with_its_server() {
     }
     let counted = [&one, &other].map(|mock| mock.connections.load(Ordering::SeqCst));
     assert_eq!(counted, [0, 1]);
+}
+
+#[tokio::test]
+async fn a_long_reply_that_comes_in_pieces_and_with_pauses_is_read_whole() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let items: Vec<Vec<u8>> = (0..1_000).map(|place| vec![u8::try_from(place % 251).unwrap(); 1_000]).collect();
+    let sent = items.clone();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = vec![0; 4096];
+        let length = stream.read(&mut buffer).await.unwrap();
+        let (name, sequence) = header(&buffer[..length]);
+        for piece in listed(&name, sequence, &sent).chunks(70_000) {
+            stream.write_all(piece).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        stream.read_u8().await.unwrap_err();
+    });
+    let config = config(&[&address]).request_timeout(Duration::from_secs(30));
+    let gateways = Gateways::new(&config).unwrap();
+    let call = Call::new(&Arc::from("t"), false, &RequestOptions::default(), &config);
+    let found = gateways.call(&call, "ask", &TableArgs { table: "t".into() }, read_bytes_list).await.unwrap();
+    assert!(found == items);
+}
+
+fn listed(name: &str, sequence: i32, items: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut out = TBinaryOutputProtocol::new(&mut bytes, true);
+    out.write_message_begin(&TMessageIdentifier::new(name, TMessageType::Reply, sequence)).unwrap();
+    out.write_field_begin(&TFieldIdentifier::new("success", TType::List, 0)).unwrap();
+    out.write_list_begin(&TListIdentifier::new(TType::String, i32::try_from(items.len()).unwrap())).unwrap();
+    items.iter().for_each(|item| out.write_bytes(item).unwrap());
+    out.write_field_stop().unwrap();
+    bytes
 }

@@ -37,6 +37,8 @@ calls! {
     regions(table: &TableName) -> Vec<Region>;
     /// Makes a table.
     create_table(table: &TableName, new: NewTable) -> ();
+    /// What a new table has that wasn't asked for, in words.
+    differences(table: &TableName, new: &NewTable) -> Option<String>;
     /// Disables a table.
     disable(table: &TableName) -> ();
     /// Removes a disabled table.

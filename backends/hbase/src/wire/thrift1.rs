@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use peristyle_core::model::Compression;
 use peristyle_core::{Error, Result};
+use thrift::protocol::TSerializable;
 
 use super::hbase1::{
     AtomicIncrementArgs, ColumnDescriptor, CreateTableArgs, NoArgs, ScannerCloseArgs, ScannerGetListArgs,
@@ -116,6 +117,11 @@ pub(super) async fn create_table(gateways: &Gateways, call: &Call, table: &Table
             "Thrift 1 makes no table that is split; make it through Thrift 2, or leave out pre_split",
         ));
     }
+    let arguments = CreateTableArgs { table_name: table.bytes(), column_families: families(&new) };
+    gateways.call(call, "createTable", &arguments, read_nothing).await
+}
+
+fn families(new: &NewTable) -> Vec<ColumnDescriptor> {
     let compression = match new.compression {
         Compression::Gz => "GZ",
         Compression::Snappy => "SNAPPY",
@@ -123,16 +129,42 @@ pub(super) async fn create_table(gateways: &Gateways, call: &Call, table: &Table
         Compression::Zstd => "ZSTD",
         _ => "NONE",
     };
-    let family = |name: Vec<u8>| ColumnDescriptor {
+    let family = |name: &Vec<u8>| ColumnDescriptor {
         name: [name.as_slice(), b":"].concat(),
         max_versions: 1,
         compression: compression.to_owned(),
         bloom_filter_type: "ROW".to_owned(),
         block_cache_enabled: true,
     };
-    let column_families = new.families.into_iter().map(family).collect();
-    let arguments = CreateTableArgs { table_name: table.bytes(), column_families };
-    gateways.call(call, "createTable", &arguments, read_nothing).await
+    new.families.iter().map(family).collect()
+}
+
+/// What a new table has that wasn't asked for, in words.
+pub(super) async fn differences(
+    gateways: &Gateways,
+    call: &Call,
+    table: &TableName,
+    new: &NewTable,
+) -> Result<Option<String>> {
+    let arguments = TableNameArgs { table_name: table.bytes() };
+    let mut live = gateways.call(call, "getColumnDescriptors", &arguments, read_families).await?;
+    live.sort_by(|a, b| a.name.cmp(&b.name));
+    let asked = families(new);
+    Ok((live != asked).then(|| format!("families: {live:?} instead of {asked:?}")))
+}
+
+/// Reads a map of families by their names.
+fn read_families(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<ColumnDescriptor>> {
+    read_with(input, |input| {
+        let map = input.protocol.read_map_begin()?;
+        let mut families = Vec::new();
+        for _ in 0..map.size {
+            input.bytes()?;
+            families.push(ColumnDescriptor::read_from_in_protocol(input.protocol)?);
+        }
+        input.protocol.read_map_end()?;
+        Ok(families)
+    })
 }
 
 pub(super) async fn disable(gateways: &Gateways, call: &Call, table: &TableName) -> Result<()> {

@@ -160,7 +160,7 @@ pub(crate) struct Family {
 }
 
 /// The families of a new table, in the order of their names.
-pub(crate) fn families(new: &NewTable) -> Vec<Family> {
+fn families(new: &NewTable) -> Vec<Family> {
     let family = |name: &Vec<u8>| Family {
         name: name.clone(),
         compression: compression(new.compression),
@@ -182,6 +182,23 @@ pub(crate) async fn describe(gateways: &Gateways, call: &Call, table: &TableName
     };
     let families = live.columns.unwrap_or_default().into_iter().map(family).collect();
     Ok(LiveTable { families, attributes: live.attributes.unwrap_or_default() })
+}
+
+/// What a new table has that wasn't asked for, in words.
+pub(crate) async fn differences(
+    gateways: &Gateways,
+    call: &Call,
+    table: &TableName,
+    new: &NewTable,
+) -> Result<Option<String>> {
+    let mut live = describe(gateways, call, table).await?;
+    live.families.sort_by(|a, b| a.name.cmp(&b.name));
+    let asked = families(new);
+    if live.families != asked {
+        return Ok(Some(format!("families: {:?} instead of {asked:?}", live.families)));
+    }
+    let garbled = new.attributes.iter().find(|(name, value)| live.attributes.get(name) != Some(value));
+    Ok(garbled.map(|(name, _)| format!("attributes: {}", String::from_utf8_lossy(name))))
 }
 
 pub(crate) async fn disable(gateways: &Gateways, call: &Call, table: &TableName) -> Result<()> {
