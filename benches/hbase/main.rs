@@ -13,6 +13,7 @@ mod generated;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::ops::Range;
 
 use happy::Happy;
 use peristyle::codec::salt::salt_prefix;
@@ -30,7 +31,7 @@ const BATCH: u64 = 100;
 /// Rows of all clients in one block of batches, and requests of single rows.
 const ROWS: u64 = 48_000;
 const SINGLES: u64 = 6_400;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 7;
 static VALUE: &str = "123456789012345678901234567890";
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -109,22 +110,24 @@ impl Bench {
     fn batches(&mut self, connections: u64) {
         let (table, each) = (self.table(connections), ROWS / BATCH / connections);
         for what in ["put", "get"] {
-            let (mut plain, mut happy) = (Vec::new(), Vec::new());
+            let mut pairs: [Vec<(Block, Block)>; 4] = Default::default();
             for round in 0..=ROUNDS {
-                let ours = self.runtime.block_on(ours(&table, what, connections, each));
+                let batches = self.runtime.block_on(ours(&table, what, connections, each));
+                let whole = self.runtime.block_on(whole(&table, what, connections));
                 let blocking = rows(run_blocking(connections, each, || {
                     let mut plain = self.plain();
                     move |batch| plain_batch(&mut plain, what, batch)
                 }));
                 let python = self.happy.run(what, connections, each, BATCH).expect("happybase");
+                let contenders = [(batches, blocking), (batches, python), (whole, blocking), (whole, python)];
                 // The first round warms all up.
                 if round > 0 {
-                    plain.push((ours, blocking));
-                    happy.push((ours, python));
+                    pairs.iter_mut().zip(contenders).for_each(|(pairs, pair)| pairs.push(pair));
                 }
             }
-            for (other, pairs) in [("plain", &plain), ("happybase", &happy)] {
-                let title = format!("{what} of {BATCH}, {connections} connections, {other}");
+            let titles = ["calls of 100, plain", "calls of 100, happybase", "one call, plain", "one call, happybase"];
+            for (title, pairs) in titles.iter().zip(&pairs) {
+                let title = format!("{what}, {connections} connections, {title}");
                 compare(&title, "rows/s", pairs, Block::rate);
                 compare(&title, "µs CPU", pairs, Block::cpu_micros);
             }
@@ -157,26 +160,47 @@ fn rows(block: Block) -> Block {
     Block { operations: block.operations * BATCH, ..block }
 }
 
+fn batch_size() -> NonZeroUsize {
+    usize::try_from(BATCH).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// Puts or gets these rows in one call, in requests of so many rows.
+async fn bulk(table: &Table, what: &str, numbers: Range<u64>, requests: NonZeroUsize) {
+    let ids = numbers.map(id);
+    if what == "put" {
+        let titles = ids.map(|id| Title { id, title: VALUE.to_owned() });
+        let report = table.put_all(titles).rows_per_request(batch_size()).concurrency(requests).await;
+        report.and_then(peristyle::table::PutAllReport::into_result).expect("put");
+    } else {
+        let found = table.get_all::<Title>(ids).rows_per_request(batch_size()).concurrency(requests).await;
+        assert!(found.expect("got").iter().all(Option::is_some));
+    }
+}
+
+/// Clients that put or get a batch in each call.
 async fn ours(table: &Table, what: &'static str, connections: u64, each: u64) -> Block {
-    let size = usize::try_from(BATCH).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
     let start = || {
         let table = table.clone();
         move |batch: u64| {
             let table = table.clone();
-            async move {
-                let ids = (batch * BATCH..(batch + 1) * BATCH).map(id);
-                if what == "put" {
-                    let titles = ids.map(|id| Title { id, title: VALUE.to_owned() });
-                    let report = table.put_all(titles).rows_per_request(size).await;
-                    report.and_then(peristyle::table::PutAllReport::into_result).expect("put");
-                } else {
-                    let found = table.get_all::<Title>(ids).rows_per_request(size).await.expect("got");
-                    assert!(found.iter().all(Option::is_some));
-                }
-            }
+            async move { bulk(&table, what, batch * BATCH..(batch + 1) * BATCH, NonZeroUsize::MIN).await }
         }
     };
     rows(run(connections, each, start).await)
+}
+
+/// One client that puts or gets all rows in one call, which sorts them by region before it cuts them into requests.
+async fn whole(table: &Table, what: &'static str, connections: u64) -> Block {
+    let requests = usize::try_from(connections).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN);
+    let start = || {
+        let table = table.clone();
+        move |_| {
+            let table = table.clone();
+            async move { bulk(&table, what, 0..ROWS, requests).await }
+        }
+    };
+    let block = run(1, 1, start).await;
+    Block { operations: ROWS, ..block }
 }
 
 async fn ours_singly(table: &Table, what: &'static str, connections: u64, each: u64) -> Block {
