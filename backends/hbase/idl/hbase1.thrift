@@ -70,6 +70,18 @@ struct MutateRowTsArgs {
   5: required map<binary, binary> attributes
 }
 
+struct BatchMutation {
+  1: required binary row,
+  2: required list<Mutation> mutations
+}
+
+struct MutateRowsTsArgs {
+  1: required binary tableName,
+  2: required list<BatchMutation> rowBatches,
+  3: required i64 timestamp,
+  4: required map<binary, binary> attributes
+}
+
 struct DeleteAllRowTsArgs {
   1: required binary tableName,
   2: required binary row,

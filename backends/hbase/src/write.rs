@@ -15,7 +15,7 @@ use crate::connection::Call;
 use crate::error;
 use crate::mutation::{plain_put, row_write};
 use crate::store::Store;
-use crate::wire::{RowStep, RowWrite, StepOfRow, calls, thrift2};
+use crate::wire::{RowStep, RowWrite, StepOfRow, calls};
 
 /// How many rows that no batch takes are written at a time.
 const SINGLES: usize = 16;
@@ -66,11 +66,7 @@ impl Store {
         let now = self.clock.seconds();
         for ((place, mutation), row) in mutations.iter().enumerate().zip(rows.iter()).filter(|(_, row)| !row.is_empty())
         {
-            let added = match self.config.api {
-                Api::Thrift2 => plan.add(layout, place, mutation, row, now),
-                // One call of Thrift 1 has one timestamp for all its rows.
-                Api::Thrift1 => row_write(layout, mutation, row, now).map(|write| plan.singles.push((place, write))),
-            };
+            let added = plan.add(layout, place, mutation, row, now);
             set(&mut outcomes, place, added);
         }
         let batches = join(self.write_batches(layout, plan.puts, call), self.write_batches(layout, plan.deletes, call));
@@ -117,7 +113,7 @@ impl Store {
         let mut outcomes = Vec::new();
         let mut cuts = 0;
         while let Some(mut batch) = left.pop() {
-            match thrift2::write_multiple(&self.gateways, &call, &layout.table, &batch.steps).await {
+            match calls::write_multiple(&self.gateways, &call, &layout.table, &batch.steps).await {
                 Err(error) if batch.steps.len() > 1 && error::is_of_single_rows(&error) && cuts < MAX_CUTS => {
                     cuts += 1;
                     left.push(batch.split());
@@ -151,13 +147,20 @@ impl Store {
         // Room for the call itself.
         let limit = self.config.max_request_bytes.saturating_sub(4096);
         let mut batches: Vec<Batch<'a>> = Vec::new();
-        for (place, group) in self.by_place(layout, items, |(_, item)| item.row) {
-            let mut bytes = usize::MAX;
+        for (place, mut group) in self.by_place(layout, items, |(_, item)| item.row) {
+            // One call of Thrift 1 has one timestamp and one time to live for all its rows.
+            let moment = |item: &StepOfRow<'_>| {
+                (self.config.api == Api::Thrift1).then(|| (item.step.timestamp(), item.step.ttl()))
+            };
+            if self.config.api == Api::Thrift1 {
+                group.sort_by_key(|(_, item)| moment(item));
+            }
+            let (mut bytes, mut last) = (usize::MAX, None);
             for (index, item) in group {
                 let added = item.row.len() + item.step.size();
                 bytes = bytes.saturating_add(added);
-                if bytes > limit {
-                    bytes = added;
+                if bytes > limit || moment(&item) != last {
+                    (bytes, last) = (added, moment(&item));
                     batches.push(Batch { place: place.clone(), ..Batch::default() });
                 }
                 if let Some(batch) = batches.last_mut() {

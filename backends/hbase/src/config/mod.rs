@@ -71,7 +71,7 @@ pub enum Api {
     /// Thrift 2: everything that the backend can do.
     #[default]
     Thrift2,
-    /// Thrift 1: rows are put and deleted one by one, and nothing is conditional, replaced, split, truncated or described.
+    /// Thrift 1: only rows of one timestamp go together, and nothing is conditional, replaced, split, truncated or described.
     Thrift1,
 }
 

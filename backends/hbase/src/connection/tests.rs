@@ -290,7 +290,9 @@ fn listed(name: &str, sequence: i32, items: &[Vec<u8>]) -> Vec<u8> {
     out.write_message_begin(&TMessageIdentifier::new(name, TMessageType::Reply, sequence)).unwrap();
     out.write_field_begin(&TFieldIdentifier::new("success", TType::List, 0)).unwrap();
     out.write_list_begin(&TListIdentifier::new(TType::String, i32::try_from(items.len()).unwrap())).unwrap();
-    items.iter().for_each(|item| out.write_bytes(item).unwrap());
+    for item in items {
+        out.write_bytes(item).unwrap();
+    }
     out.write_field_stop().unwrap();
     bytes
 }

@@ -2,7 +2,7 @@
 
 use peristyle_core::Result;
 
-use super::{CellName, NewTable, Region, RowCells, RowWrite, ScanSpan, TableName, thrift1, thrift2};
+use super::{CellName, NewTable, Region, RowCells, RowWrite, ScanSpan, StepOfRow, TableName, thrift1, thrift2};
 use crate::config::Api;
 use crate::connection::{Call, Gateways};
 
@@ -31,6 +31,8 @@ calls! {
     scan(table: &TableName, span: &ScanSpan) -> Vec<RowCells>;
     /// Writes one row; in one atomic unit over Thrift 2.
     write(table: &TableName, write: &RowWrite<'_>) -> ();
+    /// Puts into many rows, or deletes in many; over Thrift 1 all at one moment.
+    write_multiple(table: &TableName, steps: &[StepOfRow<'_>]) -> ();
     /// Adds to counters of one row.
     increment(table: &TableName, row: Vec<u8>, deltas: Vec<(CellName, i64)>) -> ();
     /// Where a table's regions are.

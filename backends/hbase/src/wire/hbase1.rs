@@ -920,6 +920,198 @@ impl TSerializable for MutateRowTsArgs {
 }
 
 //
+// BatchMutation
+//
+
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct BatchMutation {
+  pub row: Vec<u8>,
+  pub mutations: Vec<Mutation>,
+}
+
+impl BatchMutation {
+  pub fn new(row: Vec<u8>, mutations: Vec<Mutation>) -> BatchMutation {
+    BatchMutation {
+      row,
+      mutations,
+    }
+  }
+}
+
+impl TSerializable for BatchMutation {
+  fn read_from_in_protocol(i_prot: &mut dyn TInputProtocol) -> thrift::Result<BatchMutation> {
+    i_prot.read_struct_begin()?;
+    let mut f_1: Option<Vec<u8>> = None;
+    let mut f_2: Option<Vec<Mutation>> = None;
+    loop {
+      let field_ident = i_prot.read_field_begin()?;
+      if field_ident.field_type == TType::Stop {
+        break;
+      }
+      let field_id = field_id(&field_ident)?;
+      match field_id {
+        1 => {
+          let val = i_prot.read_bytes()?;
+          f_1 = Some(val);
+        },
+        2 => {
+          let list_ident = i_prot.read_list_begin()?;
+          let mut val: Vec<Mutation> = Vec::with_capacity(list_ident.size as usize);
+          for _ in 0..list_ident.size {
+            let list_elem_10 = Mutation::read_from_in_protocol(i_prot)?;
+            val.push(list_elem_10);
+          }
+          i_prot.read_list_end()?;
+          f_2 = Some(val);
+        },
+        _ => {
+          i_prot.skip(field_ident.field_type)?;
+        },
+      };
+      i_prot.read_field_end()?;
+    }
+    i_prot.read_struct_end()?;
+    verify_required_field_exists("BatchMutation.row", &f_1)?;
+    verify_required_field_exists("BatchMutation.mutations", &f_2)?;
+    let ret = BatchMutation {
+      row: f_1.expect("auto-generated code should have checked for presence of required fields"),
+      mutations: f_2.expect("auto-generated code should have checked for presence of required fields"),
+    };
+    Ok(ret)
+  }
+  fn write_to_out_protocol(&self, o_prot: &mut dyn TOutputProtocol) -> thrift::Result<()> {
+    let struct_ident = TStructIdentifier::new("BatchMutation");
+    o_prot.write_struct_begin(&struct_ident)?;
+    o_prot.write_field_begin(&TFieldIdentifier::new("row", TType::String, 1))?;
+    o_prot.write_bytes(&self.row)?;
+    o_prot.write_field_end()?;
+    o_prot.write_field_begin(&TFieldIdentifier::new("mutations", TType::List, 2))?;
+    o_prot.write_list_begin(&TListIdentifier::new(TType::Struct, self.mutations.len() as i32))?;
+    for e in &self.mutations {
+      e.write_to_out_protocol(o_prot)?;
+    }
+    o_prot.write_list_end()?;
+    o_prot.write_field_end()?;
+    o_prot.write_field_stop()?;
+    o_prot.write_struct_end()
+  }
+}
+
+//
+// MutateRowsTsArgs
+//
+
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct MutateRowsTsArgs {
+  pub table_name: Vec<u8>,
+  pub row_batches: Vec<BatchMutation>,
+  pub timestamp: i64,
+  pub attributes: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl MutateRowsTsArgs {
+  pub fn new(table_name: Vec<u8>, row_batches: Vec<BatchMutation>, timestamp: i64, attributes: BTreeMap<Vec<u8>, Vec<u8>>) -> MutateRowsTsArgs {
+    MutateRowsTsArgs {
+      table_name,
+      row_batches,
+      timestamp,
+      attributes,
+    }
+  }
+}
+
+impl TSerializable for MutateRowsTsArgs {
+  fn read_from_in_protocol(i_prot: &mut dyn TInputProtocol) -> thrift::Result<MutateRowsTsArgs> {
+    i_prot.read_struct_begin()?;
+    let mut f_1: Option<Vec<u8>> = None;
+    let mut f_2: Option<Vec<BatchMutation>> = None;
+    let mut f_3: Option<i64> = None;
+    let mut f_4: Option<BTreeMap<Vec<u8>, Vec<u8>>> = None;
+    loop {
+      let field_ident = i_prot.read_field_begin()?;
+      if field_ident.field_type == TType::Stop {
+        break;
+      }
+      let field_id = field_id(&field_ident)?;
+      match field_id {
+        1 => {
+          let val = i_prot.read_bytes()?;
+          f_1 = Some(val);
+        },
+        2 => {
+          let list_ident = i_prot.read_list_begin()?;
+          let mut val: Vec<BatchMutation> = Vec::with_capacity(list_ident.size as usize);
+          for _ in 0..list_ident.size {
+            let list_elem_11 = BatchMutation::read_from_in_protocol(i_prot)?;
+            val.push(list_elem_11);
+          }
+          i_prot.read_list_end()?;
+          f_2 = Some(val);
+        },
+        3 => {
+          let val = i_prot.read_i64()?;
+          f_3 = Some(val);
+        },
+        4 => {
+          let map_ident = i_prot.read_map_begin()?;
+          let mut val: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+          for _ in 0..map_ident.size {
+            let map_key_12 = i_prot.read_bytes()?;
+            let map_val_13 = i_prot.read_bytes()?;
+            val.insert(map_key_12, map_val_13);
+          }
+          i_prot.read_map_end()?;
+          f_4 = Some(val);
+        },
+        _ => {
+          i_prot.skip(field_ident.field_type)?;
+        },
+      };
+      i_prot.read_field_end()?;
+    }
+    i_prot.read_struct_end()?;
+    verify_required_field_exists("MutateRowsTsArgs.table_name", &f_1)?;
+    verify_required_field_exists("MutateRowsTsArgs.row_batches", &f_2)?;
+    verify_required_field_exists("MutateRowsTsArgs.timestamp", &f_3)?;
+    verify_required_field_exists("MutateRowsTsArgs.attributes", &f_4)?;
+    let ret = MutateRowsTsArgs {
+      table_name: f_1.expect("auto-generated code should have checked for presence of required fields"),
+      row_batches: f_2.expect("auto-generated code should have checked for presence of required fields"),
+      timestamp: f_3.expect("auto-generated code should have checked for presence of required fields"),
+      attributes: f_4.expect("auto-generated code should have checked for presence of required fields"),
+    };
+    Ok(ret)
+  }
+  fn write_to_out_protocol(&self, o_prot: &mut dyn TOutputProtocol) -> thrift::Result<()> {
+    let struct_ident = TStructIdentifier::new("MutateRowsTsArgs");
+    o_prot.write_struct_begin(&struct_ident)?;
+    o_prot.write_field_begin(&TFieldIdentifier::new("tableName", TType::String, 1))?;
+    o_prot.write_bytes(&self.table_name)?;
+    o_prot.write_field_end()?;
+    o_prot.write_field_begin(&TFieldIdentifier::new("rowBatches", TType::List, 2))?;
+    o_prot.write_list_begin(&TListIdentifier::new(TType::Struct, self.row_batches.len() as i32))?;
+    for e in &self.row_batches {
+      e.write_to_out_protocol(o_prot)?;
+    }
+    o_prot.write_list_end()?;
+    o_prot.write_field_end()?;
+    o_prot.write_field_begin(&TFieldIdentifier::new("timestamp", TType::I64, 3))?;
+    o_prot.write_i64(self.timestamp)?;
+    o_prot.write_field_end()?;
+    o_prot.write_field_begin(&TFieldIdentifier::new("attributes", TType::Map, 4))?;
+    o_prot.write_map_begin(&TMapIdentifier::new(TType::String, TType::String, self.attributes.len() as i32))?;
+    for (k, v) in &self.attributes {
+      o_prot.write_bytes(k)?;
+      o_prot.write_bytes(v)?;
+    }
+    o_prot.write_map_end()?;
+    o_prot.write_field_end()?;
+    o_prot.write_field_stop()?;
+    o_prot.write_struct_end()
+  }
+}
+
+//
 // DeleteAllRowTsArgs
 //
 
@@ -972,9 +1164,9 @@ impl TSerializable for DeleteAllRowTsArgs {
           let map_ident = i_prot.read_map_begin()?;
           let mut val: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
           for _ in 0..map_ident.size {
-            let map_key_10 = i_prot.read_bytes()?;
-            let map_val_11 = i_prot.read_bytes()?;
-            val.insert(map_key_10, map_val_11);
+            let map_key_14 = i_prot.read_bytes()?;
+            let map_val_15 = i_prot.read_bytes()?;
+            val.insert(map_key_14, map_val_15);
           }
           i_prot.read_map_end()?;
           f_4 = Some(val);
@@ -1161,9 +1353,9 @@ impl TSerializable for ScannerOpenWithScanArgs {
           let map_ident = i_prot.read_map_begin()?;
           let mut val: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
           for _ in 0..map_ident.size {
-            let map_key_12 = i_prot.read_bytes()?;
-            let map_val_13 = i_prot.read_bytes()?;
-            val.insert(map_key_12, map_val_13);
+            let map_key_16 = i_prot.read_bytes()?;
+            let map_val_17 = i_prot.read_bytes()?;
+            val.insert(map_key_16, map_val_17);
           }
           i_prot.read_map_end()?;
           f_3 = Some(val);
@@ -1426,8 +1618,8 @@ impl TSerializable for CreateTableArgs {
           let list_ident = i_prot.read_list_begin()?;
           let mut val: Vec<ColumnDescriptor> = Vec::with_capacity(list_ident.size as usize);
           for _ in 0..list_ident.size {
-            let list_elem_14 = ColumnDescriptor::read_from_in_protocol(i_prot)?;
-            val.push(list_elem_14);
+            let list_elem_18 = ColumnDescriptor::read_from_in_protocol(i_prot)?;
+            val.push(list_elem_18);
           }
           i_prot.read_list_end()?;
           f_2 = Some(val);

@@ -85,6 +85,14 @@ impl RowStep<'_> {
         }
     }
 
+    /// How long what it puts lives, see [`Put`](Self::Put).
+    pub(crate) fn ttl(&self) -> Option<i64> {
+        match self {
+            Self::Put { ttl, .. } => *ttl,
+            Self::DeleteCells { .. } | Self::DeleteRow { .. } => None,
+        }
+    }
+
     /// Its bytes on the wire, roughly and at most.
     pub(crate) fn size(&self) -> usize {
         let name = |name: &CellName| name.family.len() + name.qualifier.len() + 40;

@@ -3,7 +3,7 @@
 use thrift::protocol::{TOutputProtocol, TType};
 
 use super::fields::Fields;
-use super::{CellName, RowCells, RowStep, StoredCell, TTL};
+use super::{CellName, RowCells, RowStep, StepOfRow, StoredCell, TTL};
 use crate::connection::{Arguments, Input};
 
 /// `getRow`.
@@ -50,25 +50,54 @@ impl Arguments for Mutate<'_> {
         let mut call = Fields::begin(out)?;
         call.bytes(1, self.table)?;
         call.bytes(2, self.row)?;
-        match self.step {
-            RowStep::Put { cells, timestamp, ttl } => {
-                call.list(3, TType::Struct, cells, |out, (name, value)| write_mutation(out, name, Some(value)))?;
-                call.i64(4, *timestamp)?;
-                let ttl = ttl.map(i64::to_be_bytes);
-                call.entry(5, ttl.as_ref().map(|ttl| (TTL, ttl.as_slice())))?;
-            }
-            RowStep::DeleteCells { cells, timestamp } => {
-                call.list(3, TType::Struct, cells, |out, name| write_mutation(out, name, None))?;
-                call.i64(4, *timestamp)?;
-                call.entry(5, None)?;
-            }
-            RowStep::DeleteRow { timestamp } => {
-                call.i64(3, *timestamp)?;
-                call.entry(4, None)?;
-            }
+        let next = if matches!(self.step, RowStep::DeleteRow { .. }) { 3 } else { 4 };
+        write_mutations(&mut call, 3, self.step)?;
+        write_moment(&mut call, next, self.step)?;
+        call.end()
+    }
+}
+
+/// `mutateRowsTs`: steps of the same moment, none of which deletes a whole row.
+pub(super) struct MutateRows<'a> {
+    pub(super) table: &'a [u8],
+    pub(super) steps: &'a [&'a StepOfRow<'a>],
+}
+
+impl Arguments for MutateRows<'_> {
+    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
+        let mut call = Fields::begin(out)?;
+        call.bytes(1, self.table)?;
+        call.list(2, TType::Struct, self.steps, |out, step| {
+            let mut row = Fields::begin(out)?;
+            row.bytes(1, step.row)?;
+            write_mutations(&mut row, 2, &step.step)?;
+            row.end()
+        })?;
+        if let Some(first) = self.steps.first() {
+            write_moment(&mut call, 3, &first.step)?;
         }
         call.end()
     }
+}
+
+/// A list of mutations; nothing for a delete of a whole row.
+fn write_mutations<P: TOutputProtocol>(fields: &mut Fields<'_, P>, id: i16, step: &RowStep<'_>) -> thrift::Result<()> {
+    match step {
+        RowStep::Put { cells, .. } => {
+            fields.list(id, TType::Struct, cells, |out, (name, value)| write_mutation(out, name, Some(value)))
+        }
+        RowStep::DeleteCells { cells, .. } => {
+            fields.list(id, TType::Struct, cells, |out, name| write_mutation(out, name, None))
+        }
+        RowStep::DeleteRow { .. } => Ok(()),
+    }
+}
+
+/// A timestamp, and attributes with the time to live. A delete never carries one: what it hides would come back.
+fn write_moment<P: TOutputProtocol>(fields: &mut Fields<'_, P>, id: i16, step: &RowStep<'_>) -> thrift::Result<()> {
+    fields.i64(id, step.timestamp())?;
+    let ttl = step.ttl().map(i64::to_be_bytes);
+    fields.entry(id + 1, ttl.as_ref().map(|ttl| (TTL, ttl.as_slice())))
 }
 
 /// A `Mutation`: a put of a value, or a delete.

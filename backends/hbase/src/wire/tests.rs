@@ -123,6 +123,18 @@ fn calls_of_thrift_1_are_those_of_the_generated_code() {
     for (step, theirs) in steps(&checked).iter().zip(theirs) {
         assert_eq!(bytes(&rows1::Mutate { table: b"t", row: b"r", step }), theirs, "{step:?}");
     }
+    let [put, other] = [b"a", b"b"].map(|row| StepOfRow { row, step: steps(&checked).swap_remove(3) });
+    let batch = |row: &[u8]| hbase1::BatchMutation {
+        row: row.into(),
+        mutations: vec![mutation(Some("")), mutation(Some("w"))],
+    };
+    let theirs = hbase1::MutateRowsTsArgs {
+        table_name: b"t".into(),
+        row_batches: vec![batch(b"a"), batch(b"b")],
+        timestamp: 4,
+        attributes: arguments(Vec::new(), 4, Some(-9)).attributes,
+    };
+    assert_eq!(bytes(&rows1::MutateRows { table: b"t", steps: &[&put, &other] }), bytes(&theirs));
     let (rows, attributes) = (vec![b"a".to_vec(), b"b".to_vec()], BTreeMap::new());
     let ours = rows1::GetRows { table: b"t", rows: &[b"a", b"b"] };
     let theirs = hbase1::GetRowsArgs { table_name: b"t".into(), rows, attributes: attributes.clone() };

@@ -1,6 +1,6 @@
 //! The calls of Thrift 1.
 //!
-//! It puts and deletes rows one by one, a put and a delete of one row are two calls, and a scan is a thing of the gateway that
+//! All rows of a call have one timestamp, a put and a delete of one row are two calls, and a scan is a thing of the gateway that
 //! must be opened and closed.
 
 use std::cmp::Reverse;
@@ -15,8 +15,8 @@ use super::hbase1::{
     AtomicIncrementArgs, ColumnDescriptor, CreateTableArgs, NoArgs, ScannerCloseArgs, ScannerGetListArgs,
     ScannerOpenWithScanArgs, TRegionInfo, TScan, TableNameArgs,
 };
-use super::rows1::{GetRow, GetRows, Mutate, column, read_row};
-use super::{CellName, NewTable, Region, RowCells, RowStep, RowWrite, ScanSpan, Server, TableName};
+use super::rows1::{GetRow, GetRows, Mutate, MutateRows, column, read_row};
+use super::{CellName, NewTable, Region, RowCells, RowStep, RowWrite, ScanSpan, Server, StepOfRow, TableName};
 use crate::connection::{
     Call, Gateways, Input, read_bytes_list, read_i32, read_i64, read_list, read_nothing, read_with,
 };
@@ -76,6 +76,26 @@ pub(super) async fn write(gateways: &Gateways, call: &Call, table: &TableName, w
     for step in steps {
         let method = if matches!(step, RowStep::DeleteRow { .. }) { "deleteAllRowTs" } else { "mutateRowTs" };
         gateways.call(call, method, &Mutate { table, row, step }, read_nothing).await?;
+    }
+    Ok(())
+}
+
+/// Puts into many rows, or deletes in many, all with the timestamp and the time to live of the first. What is deleted as a
+/// whole goes row by row.
+pub(super) async fn write_multiple(
+    gateways: &Gateways,
+    call: &Call,
+    table: &TableName,
+    steps: &[StepOfRow<'_>],
+) -> Result<()> {
+    let table = &*table.bytes();
+    let is_whole = |step: &&StepOfRow<'_>| matches!(step.step, RowStep::DeleteRow { .. });
+    let (whole, others): (Vec<&StepOfRow<'_>>, Vec<&StepOfRow<'_>>) = steps.iter().partition(is_whole);
+    if !others.is_empty() {
+        gateways.call(call, "mutateRowsTs", &MutateRows { table, steps: &others }, read_nothing).await?;
+    }
+    for StepOfRow { row, step } in whole {
+        gateways.call(call, "deleteAllRowTs", &Mutate { table, row, step }, read_nothing).await?;
     }
     Ok(())
 }
