@@ -230,3 +230,76 @@ proptest! {
         });
     }
 }
+
+/// Holds the first request back until it is told to let go, as a network may: whoever sent it has gone by then.
+#[derive(Clone, Default)]
+struct HoldFirst {
+    held: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    go: std::sync::Arc<tokio::sync::Notify>,
+    arrived: std::sync::Arc<tokio::sync::Notify>,
+}
+
+impl<S> tower::Layer<S> for HoldFirst {
+    type Service = Holding<S>;
+
+    fn layer(&self, inner: S) -> Holding<S> {
+        Holding { inner, first: self.clone() }
+    }
+}
+
+#[derive(Clone)]
+struct Holding<S> {
+    inner: S,
+    first: HoldFirst,
+}
+
+impl<S> tower::Service<crate::Request> for Holding<S>
+where
+    S: tower::Service<crate::Request, Response = crate::Response, Error = Error>,
+    S::Future: Send + 'static,
+{
+    type Response = crate::Response;
+    type Error = Error;
+    type Future = crate::ResponseFuture;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: crate::Request) -> crate::ResponseFuture {
+        let is_put = request.operation() == "put";
+        let answer = self.inner.call(request);
+        if !is_put || self.first.held.swap(true, std::sync::atomic::Ordering::Relaxed) {
+            return answer.boxed();
+        }
+        let first = self.first.clone();
+        tokio::spawn(async move {
+            first.go.notified().await;
+            answer.await.unwrap();
+            first.arrived.notify_one();
+        });
+        futures::future::pending().boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stalled_first_attempt_never_overwrites_what_another_client_wrote_since() {
+    let clock = Clock::manual(Clock::system().micros());
+    let backend = MemoryBackend::with_clock(clock.clone());
+    let hold = HoldFirst::default();
+    let builder = |backend: &MemoryBackend| Client::builder(backend.clone()).clock(clock.clone());
+    let slow = builder(&backend).attempt_timeout(Duration::from_secs(1)).layer(hold.clone()).build();
+    let other = builder(&backend).build();
+    let spec = TableSpec::builder("t").partition("id", Type::I64).column("v", Type::Text).build().unwrap();
+    other.create_table(&spec).await.unwrap();
+    let (ours, theirs) = (slow.table(spec.clone()).await.unwrap(), other.table(spec).await.unwrap());
+    let row = |text: &str| Row::new().with("id", 1_i64).with("v", text);
+    // The first attempt hangs, the second is applied.
+    ours.put(&row("old")).await.unwrap();
+    assert_eq!(theirs.get(1_i64).await.unwrap(), Some(row("old")));
+    clock.advance(Duration::from_millis(1));
+    theirs.put(&row("new")).await.unwrap();
+    hold.go.notify_one();
+    hold.arrived.notified().await;
+    assert_eq!(theirs.get(1_i64).await.unwrap(), Some(row("new")));
+}
