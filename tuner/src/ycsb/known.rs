@@ -99,9 +99,12 @@ mod tests {
         for (name, value) in [("operationscount", "5"), ("readproportion", "1"), ("zzz", "1"), ("peristyle.uri", "x")] {
             properties.set(name, value);
         }
-        assert_eq!(warnings(&properties), [
-            "warning: unknown property operationscount; did you mean operationcount?",
-            "warning: unknown property zzz; it is not used",
-        ]);
+        assert_eq!(
+            warnings(&properties),
+            [
+                "warning: unknown property operationscount; did you mean operationcount?",
+                "warning: unknown property zzz; it is not used",
+            ]
+        );
     }
 }

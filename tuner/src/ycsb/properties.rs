@@ -15,15 +15,14 @@ impl Properties {
     pub(crate) fn load(path: &Path) -> Result<Self> {
         let fault = |error| Failure::input(format!("can't read the properties file {}: {error}", path.display()));
         let bytes = std::fs::read(path).map_err(fault)?;
-        let text = String::from_utf8(bytes).unwrap_or_else(|error| {
-            error.into_bytes().into_iter().map(char::from).collect()
-        });
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect());
         Self::parse(&text).map_err(|why| Failure::input(format!("{}: {why}", path.display())))
     }
 
     /// Reads the syntax of `java.util.Properties`: comments with `#` or `!`, lines that go on behind a backslash, `=`, `:` or
     /// blanks between name and value, escapes. Blanks at the end of a value are trimmed, which Java doesn't.
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut properties = Self::default();
         for line in logical_lines(text) {
             let (name, value) = split(&line);
@@ -145,7 +144,9 @@ fn unescape(text: &str) -> Result<String, String> {
             Some('u') => {
                 let digits: String = letters.by_ref().take(4).collect();
                 let code = u16::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4);
-                units.push(code.ok_or_else(|| format!("malformed escape \\u{digits}; it takes four hexadecimal digits"))?);
+                units.push(
+                    code.ok_or_else(|| format!("malformed escape \\u{digits}; it takes four hexadecimal digits"))?,
+                );
             }
             Some(other) => unit(other),
             None => {}

@@ -61,7 +61,11 @@ fn eta(items: u64, zeta: f64) -> f64 {
     (1.0 - (2.0 / real(items)).powf(1.0 - THETA)) / (1.0 - two / zeta)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` cuts and saturates as Java's cast does")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` cuts and saturates as Java's cast does"
+)]
 fn floor(real: f64) -> u64 {
     real as u64
 }
@@ -194,9 +198,8 @@ impl Length {
 
     /// Reads a histogram: `BlockSize` and its bytes, then a number and a count a line, with a tab between.
     pub(super) fn histogram(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::input(format!("can't read fieldlengthhistogram={}: {error}", path.display()))
-        })?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::input(format!("can't read fieldlengthhistogram={}: {error}", path.display())))?;
         let fault = |line: &str| {
             let why = "is not `BlockSize` or a number, a tab and a count";
             Failure::input(format!("fieldlengthhistogram={}: {line:?} {why}", path.display()))
@@ -211,7 +214,8 @@ impl Length {
         let mut buckets = Vec::new();
         for line in lines {
             let (place, count) = pair(line).ok_or_else(|| fault(line))?;
-            let place = place.parse::<usize>().ok().filter(|place| *place <= buckets.len()).ok_or_else(|| fault(line))?;
+            let place =
+                place.parse::<usize>().ok().filter(|place| *place <= buckets.len()).ok_or_else(|| fault(line))?;
             buckets.insert(place, count);
         }
         let area: u64 = buckets.iter().sum();
@@ -253,71 +257,4 @@ impl Length {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn draw(mut choice: Choice, records: u64, draws: usize) -> Vec<u64> {
-        let (mut random, sequence) = (Random::new(7), AtomicU64::new(0));
-        let inserted = Acknowledged::new(records);
-        (0..draws).map(|_| choice.next(&mut random, &sequence, &inserted)).collect()
-    }
-
-    #[test]
-    fn the_last_record_without_a_gap_before_it_counts() {
-        let numbers = Acknowledged::new(10);
-        assert_eq!((numbers.next(), numbers.next(), numbers.next()), (10, 11, 12));
-        numbers.acknowledge(12);
-        numbers.acknowledge(11);
-        assert_eq!(numbers.limit(), 10);
-        numbers.acknowledge(10);
-        assert_eq!(numbers.limit(), 13);
-    }
-
-    #[test]
-    fn every_choice_stays_within_the_records() {
-        for choice in [
-            Choice::Uniform { from: 0, count: 100 },
-            Choice::scrambled(0, 121),
-            Choice::latest(100),
-            Choice::hotspot(0, 100, 0.2, 0.8),
-            Choice::hotspot(0, 100, 0.0, 0.8),
-            Choice::hotspot(0, 100, 1.0, 0.0),
-            Choice::exponential(95.0, 85.0),
-        ] {
-            assert!(draw(choice, 100, 10_000).iter().all(|record| *record < 100));
-        }
-    }
-
-    #[test]
-    fn sequential_requests_go_round() {
-        assert_eq!(draw(Choice::Sequential { from: 5, count: 3 }, 8, 5), [5, 6, 7, 5, 6]);
-    }
-
-    #[test]
-    fn the_hot_set_gets_its_share() {
-        let hot = draw(Choice::hotspot(0, 100, 0.2, 0.8), 100, 10_000).iter().filter(|record| **record < 20).count();
-        assert!((7_800..8_200).contains(&hot), "{hot}");
-    }
-
-    #[test]
-    fn lengths_keep_their_bounds() {
-        let mut random = Random::new(1);
-        for length in [Length::Uniform { from: 3, to: 9 }, Length::zipfian(3, 9)] {
-            let lengths: Vec<u64> = (0..1_000).map(|_| length.next(&mut random)).collect();
-            assert_eq!((lengths.iter().min(), lengths.iter().max()), (Some(&3), Some(&9)), "{length:?}");
-        }
-    }
-
-    #[test]
-    fn a_histogram_is_read_and_its_faults_told() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("hist.txt");
-        std::fs::write(&path, "BlockSize\t10\n0\t0\n1\t5\n2\t0\n").unwrap();
-        let length = Length::histogram(&path).unwrap();
-        let mut random = Random::new(1);
-        let lengths: Vec<u64> = (0..100).map(|_| length.next(&mut random)).collect();
-        assert!(lengths.contains(&20) && lengths.iter().all(|length| [10, 20].contains(length)));
-        std::fs::write(&path, "Block\t10\n").unwrap();
-        assert!(Length::histogram(&path).unwrap_err().to_string().contains("BlockSize"));
-    }
-}
+mod tests;

@@ -1,0 +1,146 @@
+//! `tuner ycsb`: YCSB's workloads and results, without Java.
+
+use std::num::NonZero;
+use std::path::Path;
+use std::time::Duration;
+
+use peristyle_ycsb::Settings;
+
+use crate::cli::YcsbCommand;
+use crate::console::Console;
+use crate::failure::{Exit, Failure, Result};
+use crate::interrupt::Interrupt;
+use crate::space::Point;
+use crate::ycsb::{Core, Job, Measuring, Options, Phase, open, overall, warnings};
+
+/// Workers that fill a database that lives no longer than the run.
+const FILLERS: u32 = 16;
+/// Their inserts in a request.
+const FILL_BATCH: usize = 100;
+
+/// Loads or runs.
+pub(crate) fn run(command: &YcsbCommand) -> Result<Exit> {
+    let options = match command {
+        YcsbCommand::Load { arguments } => Options::parse(Phase::Load, arguments)?,
+        YcsbCommand::Run { arguments } => Options::parse(Phase::Run, arguments)?,
+    };
+    let interrupt = Interrupt::listen()?;
+    let job = Plan::new(&options)?;
+    warnings(&options.properties).iter().for_each(|line| eprintln!("{line}"));
+    job.run(&options, &interrupt)
+}
+
+/// All that the properties say, checked before anything is opened.
+struct Plan {
+    core: Core,
+    settings: Settings,
+    measuring: Measuring,
+    threads: u32,
+}
+
+impl Plan {
+    fn new(options: &Options) -> Result<Self> {
+        let properties = &options.properties;
+        let settings = Settings::new(|name| properties.get(name)).map_err(|error| Failure::input(error.to_string()))?;
+        let core = Core::new(properties, &settings.fields)?;
+        if options.phase == Phase::Load {
+            options.demand_records()?;
+        } else {
+            options.operations()?;
+        }
+        options.exporter()?;
+        options.rate()?;
+        Ok(Self { core, settings, measuring: Measuring::new(properties)?, threads: options.threads()? })
+    }
+
+    fn run(&self, options: &Options, interrupt: &Interrupt) -> Result<Exit> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let io_threads = u32::try_from(cores).unwrap_or(1);
+        let point = Point { threads: self.threads, io_threads, pool: 1, batch: 1 };
+        let (session, store, temporary) = open(options, &self.settings, point)?;
+        if self.core.scans() && options.phase == Phase::Run && !store.scans_in_key_order() {
+            let hint = "make the table with -p peristyle.buckets=N for the order of keys";
+            eprintln!("warning: scans come in the order of the keys' hashes; {hint}");
+        }
+        let properties = &options.properties;
+        let job = Job {
+            phase: options.phase,
+            store,
+            core: self.core.clone(),
+            measuring: self.measuring.clone(),
+            operations: match options.phase {
+                Phase::Load => Some(self.core.insert_count),
+                _ => options.operations()?,
+            },
+            threads: self.threads,
+            rate: options.rate()?,
+            limit: Some(options.seconds()?).filter(|seconds| *seconds > 0).map(Duration::from_secs),
+            status_interval: options.status_interval()?,
+            label: properties.get("label").unwrap_or_default().to_owned(),
+            batch: self.settings.batch,
+        };
+        if temporary && options.phase == Phase::Run {
+            options.demand_records()?;
+            fill(&job, session.runtime.handle(), interrupt)?;
+        }
+        let outcome = job.run(session.runtime.handle(), interrupt)?;
+        if outcome.sheet.has_raw() {
+            outcome.sheet.write_raw(&self.measuring)?;
+        }
+        let mut lines = overall(outcome.operations, outcome.elapsed);
+        lines.extend(outcome.sheet.lines(&self.measuring));
+        export(options, &options.exporter()?.write(&lines))?;
+        // What is written must be there for the next who opens it; a server that doesn't answer now has it already.
+        let _ = session
+            .runtime
+            .block_on(async { tokio::time::timeout(Duration::from_secs(5), session.client.close()).await });
+        if let Some(example) = &outcome.example {
+            eprintln!(
+                "warning: {} operations failed; the first: {example}",
+                outcome.sheet.failures().max(outcome.lost)
+            );
+        }
+        Ok(if interrupt.is_set() {
+            Exit::Interrupted
+        } else if outcome.sheet.failures() + outcome.lost > 0 {
+            Exit::Failed
+        } else {
+            Exit::Done
+        })
+    }
+}
+
+/// Loads the records that a run reads into a database that has none.
+fn fill(job: &Job, runtime: &tokio::runtime::Handle, interrupt: &Interrupt) -> Result<()> {
+    eprintln!("loading {} records first, into a database that ends with the run", job.core.insert_count);
+    let load = Job {
+        phase: Phase::Load,
+        store: job.store.clone(),
+        core: job.core.clone(),
+        measuring: Measuring::default(),
+        operations: Some(job.core.insert_count),
+        threads: FILLERS,
+        rate: None,
+        limit: None,
+        status_interval: None,
+        label: String::new(),
+        batch: FILL_BATCH,
+    };
+    let loaded = load.run(runtime, interrupt)?;
+    match loaded.example {
+        Some(example) => Err(Failure::input(format!("can't load the records to read: {example}"))),
+        None if interrupt.is_set() => Err(Failure::interrupted()),
+        None => Ok(()),
+    }
+}
+
+/// Writes the result to standard output, or to `exportfile`.
+fn export(options: &Options, text: &str) -> Result<()> {
+    match options.properties.get("exportfile") {
+        None => {
+            Console::result(text.trim_end());
+            Ok(())
+        }
+        Some(path) => std::fs::write(path, text).map_err(|error| Failure::write(Path::new(path), error)),
+    }
+}

@@ -1,0 +1,24 @@
+//! YCSB without Java: its properties, its core workload and its results, on the SDK.
+
+mod client;
+mod export;
+mod generator;
+mod keys;
+mod known;
+mod measurement;
+mod options;
+mod properties;
+mod random;
+mod series;
+mod status;
+mod target;
+mod watch;
+mod worker;
+mod workload;
+
+pub(crate) use self::client::Job;
+pub(crate) use self::known::warnings;
+pub(crate) use self::measurement::{Measuring, overall};
+pub(crate) use self::options::{Options, Phase};
+pub(crate) use self::target::open;
+pub(crate) use self::workload::Core;

@@ -1,0 +1,100 @@
+//! YCSB's command line as its users know it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::fs;
+
+use common::{Ended, folder};
+use serde_json::Value;
+
+/// Runs `tuner ycsb` in a folder of its own.
+fn run(arguments: &[&str]) -> Ended {
+    common::run(folder().path(), &[&["ycsb"], arguments].concat())
+}
+
+/// The value of a line of a result.
+fn value(ended: &Ended, metric: &str, measurement: &str) -> Option<f64> {
+    let start = format!("[{metric}], {measurement}, ");
+    ended.stdout.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok())
+}
+
+#[test]
+fn every_core_workload_runs_on_what_was_loaded_and_finds_it_intact() {
+    let dir = folder();
+    let db = format!("embedded:{}", dir.path().join("db").display());
+    let common = ["-db", &db, "-threads", "4", "-p", "dataintegrity=true", "-p", "recordcount=500"];
+    let create = ["-p", "peristyle.create=true", "-p", "peristyle.batchsize=7"];
+    let loaded = run(&[&["load", "-P", "workloada"], &common[..], &create].concat());
+    assert_eq!((loaded.code, value(&loaded, "INSERT", "Operations")), (Some(0), Some(500.0)), "{}", loaded.stderr);
+    for workload in ["workloada", "workloadb", "workloadc", "workloadd", "workloade", "workloadf"] {
+        let operations = ["-p", "operationcount=300"];
+        let ran = run(&[&["run", "-P", workload], &common[..], &operations].concat());
+        assert_eq!(ran.code, Some(0), "{workload}: {}", ran.stderr);
+        let metrics = ["READ", "UPDATE", "INSERT", "SCAN"];
+        let ok: f64 = metrics.iter().filter_map(|metric| value(&ran, metric, "Return=OK")).sum();
+        let doubled = value(&ran, "READ-MODIFY-WRITE", "Operations").unwrap_or_default();
+        assert!((ok - doubled - 300.0).abs() < 0.5, "{workload}: {}", ran.stdout);
+        assert_eq!(value(&ran, "VERIFY", "Return=OK"), value(&ran, "READ", "Return=OK"), "{workload}");
+        assert!(!ran.stdout.contains("FAILED"), "{workload}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn records_that_are_not_as_demanded_are_reported_and_end_with_1() {
+    let (dir, integrity) = (folder(), ["-p", "dataintegrity=true"]);
+    let db = format!("embedded:{}", dir.path().join("db").display());
+    let load = ["load", "-P", "workloadc", "-db", &db, "-p", "recordcount=20", "-p", "peristyle.create=true"];
+    assert_eq!(run(&load).code, Some(0));
+    let ran = run(&[&["run", "-P", "workloadc", "-db", &db, "-p", "recordcount=20"], &integrity[..]].concat());
+    assert_eq!((ran.code, value(&ran, "VERIFY", "Return=UNEXPECTED_STATE")), (Some(1), Some(1000.0)), "{}", ran.stdout);
+}
+
+#[test]
+fn bad_input_ends_with_2_a_message_and_nothing_like_a_result() {
+    let workload = ["-P", "workloada"];
+    for (arguments, part) in [
+        (&["run", "-P", "/no/such/file"][..], "/no/such/file"),
+        (&["run", "-P", "workloada", "-p", "workload=site.ycsb.workloads.None"], "site.ycsb.workloads.None"),
+        (&["run", "-P", "workloada", "-p", "operationcount=0"], "operationcount=0"),
+        (&["run", "-P", "workloada", "-p", "operationcount=many"], "operationcount=many"),
+        (&["run", "-P", "workloada", "-threads", "0"], "-threads 0"),
+        (&["run", "-P", "workloada", "-threads", "x"], "threadcount=x"),
+        (&["run", "-P", "workloada", "-db", "cql://127.0.0.1:1/ks"], "127.0.0.1:1"),
+        (&["run", "-P", "workloada", "-db", "site.ycsb.db.Unknown"], "Unknown"),
+        (&["run", "-P", "workloada", "-p", "exporter=x"], "exporter=x"),
+        (&["load", "-p", "fieldcount=x", "-p", "recordcount=5"], "fieldcount=x"),
+        (&["load"], "recordcount is missing"),
+    ] {
+        let ended = run(arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{arguments:?}: {}", ended.stderr);
+        assert!(ended.stderr.lines().count() == 1 && ended.stderr.contains(part), "{arguments:?}: {}", ended.stderr);
+    }
+    assert_eq!(run(&[&["run"], &workload[..]].concat()).code, Some(0));
+}
+
+#[test]
+fn results_go_to_a_file_as_valid_json_and_histograms_beside_it() {
+    let dir = folder();
+    let file = dir.path().join("result.json");
+    let exporter = "exporter=site.ycsb.measurements.exporter.JSONMeasurementsExporter";
+    let export = format!("exportfile={}", file.display());
+    let logs = format!("hdrhistogram.output.path={}/", dir.path().display());
+    let properties = [exporter, &export, "hdrhistogram.fileoutput=true", &logs, "measurement.interval=both"];
+    let properties: Vec<&str> = properties.into_iter().flat_map(|property| ["-p", property]).collect();
+    let ran = run(&[&["run", "-P", "workloada", "-target", "5000", "-s"], &properties[..]].concat());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
+    let lines: Vec<Value> = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let has = |metric: &str| lines.iter().any(|line| line["metric"] == metric && line["value"].is_number());
+    assert!(["OVERALL", "READ", "Intended-READ", "CLEANUP"].iter().all(|metric| has(metric)), "{lines:?}");
+    assert!(fs::read_to_string(dir.path().join("READ.hdr")).unwrap().contains("[Logging for: READ]"));
+    assert!(ran.stderr.contains(" operations; ") && ran.stderr.contains("[READ: Count="), "{}", ran.stderr);
+}
+
+#[test]
+fn a_time_ends_the_run_where_there_is_no_count() {
+    let time = ["-p", "operationcount=0", "-p", "maxexecutiontime=1", "-p", "measurementtype=timeseries"];
+    let ran = run(&[&["run", "-P", "workloadb", "-target", "100"], &time[..]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(value(&ran, "READ", "0").is_some() && value(&ran, "OVERALL", "RunTime(ms)").unwrap() >= 1_000.0);
+}
