@@ -1,7 +1,8 @@
 //! The contract suite over every backend that is there.
 //!
 //! Memory and the embedded engine always are. A Cassandra is where `PERISTYLE_CQL=host:port` says; without it its cases are
-//! reported as ignored, unless `REQUIRE_BACKENDS` lists `cql`.
+//! reported as ignored, unless `REQUIRE_BACKENDS` lists `cql`. `PERISTYLE_SETTINGS` adds settings to its URI, such as
+//! `batching=owner&concurrency=auto`, for the suite through other layers than the default ones.
 #![expect(clippy::expect_used, reason = "a test stops where its set-up fails")]
 
 use std::env;
@@ -51,7 +52,9 @@ async fn cql() -> Result<Fixture, String> {
     let address = env::var("PERISTYLE_CQL").map_err(|_| {
         "PERISTYLE_CQL=host:port isn't set; `cargo xtask test` starts a Cassandra and sets it".to_owned()
     })?;
-    let client = peristyle::connect(&format!("cql://{address}/contract")).await.map_err(|error| error.to_string())?;
+    let settings = env::var("PERISTYLE_SETTINGS").map(|settings| format!("?{settings}")).unwrap_or_default();
+    let client =
+        peristyle::connect(&format!("cql://{address}/contract{settings}")).await.map_err(|error| error.to_string())?;
     client.create_namespace(Replication::default()).await.map_err(|error| error.to_string())?;
     Ok(Fixture::new(client))
 }
