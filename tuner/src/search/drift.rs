@@ -13,10 +13,15 @@ use crate::stats::real_len;
 const LEAST: f64 = 0.04;
 /// Standard deviations within which a window is left as it is.
 const FAR: f64 = 3.0;
-/// Standard errors of a change beyond what the largest of so many looks shows by chance.
-const CERTAIN: f64 = 0.25;
+/// Standard errors of a change beyond what the largest of so many looks shows by chance: where all lies on a curve, for each point
+/// that doesn't, and at the most.
+const CERTAIN: f64 = 0.1;
+const ALONE: f64 = 0.15;
+const MOST_CERTAIN: f64 = 0.8;
 /// A sum of weights below which nothing was measured.
 const NOTHING: f64 = 1e-9;
+/// A misfit below which the model is believed.
+const FITS: f64 = 0.025;
 /// How far the curve may be off at a point, at the least.
 const OFF: f64 = 0.01;
 
@@ -38,12 +43,20 @@ pub(crate) fn drift(run: &Replay<'_>, line: &Line) -> Option<f64> {
     let changes = (1..run.position()).filter_map(|split| change(&groups, split, noise));
     let (change, error) = changes.max_by(|a, b| (a.0.abs() / a.1).total_cmp(&(b.0.abs() / b.1)))?;
     // The largest of n normal numbers is about the square root of 2 ln n.
-    let certain = (2.0 * real_len(run.position()).ln()).sqrt() + CERTAIN;
+    let certain = (2.0 * real_len(run.position()).ln()).sqrt() + margin(&groups);
     (change.abs() > LEAST && change.abs() > certain * error).then(|| change.exp_m1())
 }
 
+/// Standard errors beyond what the largest of so many looks shows by chance: more where points are known by themselves alone, for
+/// each of them is a chance of its own.
+fn margin(groups: &[Group]) -> f64 {
+    let alone = groups.iter().filter(|group| group.off.is_infinite() && group.windows.len() > 1).count();
+    (CERTAIN + ALONE * real_len(alone)).min(MOST_CERTAIN)
+}
+
 fn groups(run: &Replay<'_>, line: &Line) -> Vec<Group> {
-    let curve = Curve::of(line, run);
+    // Where the model doesn't fit, neighbours are off alike, and those that were measured early look like a time of their own.
+    let curve = Curve::of(line, run).filter(|curve| curve.misfit() < FITS);
     let mut windows: BTreeMap<Point, Vec<(usize, f64)>> = BTreeMap::new();
     for index in 0..run.position() {
         let Some(trial) = run.trial(index) else { continue };
