@@ -11,7 +11,7 @@ use super::report::StreamReport;
 use crate::error::{Error, ErrorKind, Outcome, Result, TimeoutPhase};
 use crate::grouping::{Place, U64Hasher};
 use crate::layers::places;
-use crate::request::Mutation;
+use crate::request::{Mutation, Wipe};
 use crate::response::Response;
 
 /// Who is told what became of a row.
@@ -41,6 +41,8 @@ pub(crate) struct Buffer {
     holds: bool,
     /// Whether what is left of several groups goes together.
     joins: bool,
+    /// Whether a delete and a put behind it may become one replace.
+    replaces: bool,
     epochs: Epochs,
     report: StreamReport,
 }
@@ -113,6 +115,7 @@ impl Buffer {
             ready: VecDeque::new(),
             holds: false,
             joins: false,
+            replaces: true,
             epochs: Epochs::new(),
             report: StreamReport::default(),
         }
@@ -126,6 +129,11 @@ impl Buffer {
     /// Sends what is left of several groups together, where that `joins` them as well.
     pub(crate) fn joining(self, joins: bool) -> Self {
         Self { joins, ..self }
+    }
+
+    /// Makes one replace of a delete and a put behind it only where that is possible.
+    pub(crate) fn replacing(self, replaces: bool) -> Self {
+        Self { replaces, ..self }
     }
 
     /// Moves all that waits into one group, the rows of each side by side.
@@ -185,7 +193,7 @@ impl Buffer {
             later: VecDeque::new(),
         });
         let (group, before) = (row.group, row.waiting_bytes());
-        let is_new = row.add(item);
+        let is_new = row.add(item, self.replaces);
         let grown = row.waiting_bytes();
         if !row.is_under_way {
             self.wait(group, is_new.then_some(hash), grown, before);
@@ -321,11 +329,14 @@ impl Buffer {
 
 impl Row {
     /// Adds a write; tells whether nothing of this row waited before.
-    fn add(&mut self, item: Item) -> bool {
+    fn add(&mut self, item: Item, replaces: bool) -> bool {
         let last = self.later.back_mut().or(self.next.as_mut());
+        let is_allowed = |last: &Mutation| {
+            replaces || last.wipe == Wipe::Nothing || item.mutation.wipe != Wipe::Nothing || item.mutation.is_delete()
+        };
         match last {
             // Two rows of one hash, or one row written in two ways, such as 1.0 and 1.00, go one after the other.
-            Some(last) if last.mutation.key == item.mutation.key => {
+            Some(last) if last.mutation.key == item.mutation.key && is_allowed(&last.mutation) => {
                 last.mutation.fold(item.mutation);
                 last.bytes = last.mutation.size();
                 last.folded.push(item.ticket);

@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::buffer::{Buffer, Caps};
 use super::{Listener, Shared, State, Streamer};
+use crate::capability::Capability;
 use crate::error::{Error, Result};
 use crate::grouping::Grouping;
 use crate::model::Ttl;
@@ -112,11 +113,13 @@ impl StreamerBuilder {
     /// # Panics
     /// Outside of a tokio runtime, as `tokio::spawn` does.
     pub fn open(self) -> Streamer {
-        let limits = self.table.client().capabilities().limits();
+        let capabilities = self.table.client().capabilities();
+        let limits = capabilities.limits();
         // Half of the room at most, so that one request fills while another is under way.
         let rows = self.rows_per_request.min(limits.batch_rows).min(self.max_rows.div_ceil(2)).max(1);
         let bytes = limits.batch_bytes.min(self.max_bytes.div_ceil(2)).max(1);
-        let state = State { buffer: Buffer::new(Caps { rows, bytes }), senders: 0, closed: false };
+        let buffer = Buffer::new(Caps { rows, bytes }).replacing(capabilities.has(Capability::AtomicReplace));
+        let state = State { buffer, senders: 0, closed: false };
         let shared = Shared {
             table: self.table,
             grouping: self.grouping,
