@@ -1,7 +1,7 @@
 //! Running cargo on this workspace.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -29,6 +29,11 @@ impl Cargo {
     pub(crate) fn metadata() -> Result<Value, String> {
         let metadata = Cargo::new(["metadata", "--no-deps", "--format-version", "1"]).read()?;
         serde_json::from_slice(&metadata).map_err(|error| format!("cargo metadata cannot be read: {error}"))
+    }
+
+    /// Where cargo builds.
+    pub(crate) fn target_folder() -> Result<PathBuf, String> {
+        Ok(text(&Cargo::metadata()?, "target_directory").into())
     }
 
     /// Runs it with its output shown.

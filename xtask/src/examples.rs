@@ -36,7 +36,7 @@ pub(crate) fn run(server: Option<&Cassandra>) -> Result<(), String> {
 }
 
 /// Makes the keyspace the examples work in, and gives its URI.
-fn create_keyspace(node: &Cassandra) -> Result<String, String> {
+pub(crate) fn create_keyspace(node: &Cassandra) -> Result<String, String> {
     let statement = format!(
         "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} \
          WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"

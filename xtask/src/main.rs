@@ -2,6 +2,7 @@
 //!
 //! - `cargo xtask test` runs every check of the project, a real Cassandra and HBase included.
 //! - `cargo xtask cassandra` runs a Cassandra in the foreground, `cargo xtask hbase` an HBase.
+//! - `cargo xtask ycsb -- run …` runs YCSB with the project's binding.
 //! - `cargo xtask fetch` gets the servers the tests need, and no more.
 
 mod cargo;
@@ -10,6 +11,7 @@ mod serve;
 mod servers;
 mod step;
 mod suite;
+mod ycsb;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,7 @@ use peristyle_servers::{Cassandra, HBase};
 
 use crate::serve::{ServeCassandra, ServeHBase};
 use crate::step::Step;
+use crate::ycsb::Ycsb;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "The project's own commands")]
@@ -38,6 +41,8 @@ enum Command {
     Cassandra(ServeCassandra),
     /// Run an HBase with Thrift gateways in the foreground until Ctrl-C.
     Hbase(ServeHBase),
+    /// Run YCSB with Peristyle's binding: `cargo xtask ycsb -- run -P workload -p peristyle.uri=URI`.
+    Ycsb(Ycsb),
     /// Fetch the servers the tests need.
     Fetch,
 }
@@ -47,6 +52,7 @@ fn main() -> ExitCode {
         Command::Test { only } => suite::run(&only),
         Command::Cassandra(serve) => serve.run(),
         Command::Hbase(serve) => serve.run(),
+        Command::Ycsb(ycsb) => ycsb.run(),
         Command::Fetch => fetch(),
     };
     match passed {

@@ -9,6 +9,7 @@ use peristyle_servers::cache_folder;
 use crate::cargo::{self, Cargo};
 use crate::examples;
 use crate::servers::{Servers, has_hbase_backend};
+use crate::ycsb;
 
 /// One check; they run in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,6 +30,8 @@ pub(crate) enum Step {
     Docs,
     /// Every example runs, on the embedded engine and on Cassandra.
     Examples,
+    /// The core workloads by the real YCSB and by `tuner ycsb`, on the embedded engine and on Cassandra.
+    Ycsb,
 }
 
 impl Step {
@@ -40,7 +43,7 @@ impl Step {
     /// Whether it uses the server that `other` starts.
     pub(crate) fn needs(self, other: Step) -> bool {
         match other {
-            Step::Cassandra => matches!(self, Step::Tests | Step::Examples),
+            Step::Cassandra => matches!(self, Step::Tests | Step::Examples | Step::Ycsb),
             Step::Hbase => self == Step::Tests,
             _ => false,
         }
@@ -64,6 +67,7 @@ impl Step {
             Step::Doctests => Cargo::new(["test", "--workspace", "--no-fail-fast", "--doc"]).run(),
             Step::Docs => Cargo::new(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").run(),
             Step::Examples => examples::run(servers.cassandra.as_ref()),
+            Step::Ycsb => ycsb::run_suite(servers.cassandra.as_ref()),
         }
     }
 }
