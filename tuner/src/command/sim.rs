@@ -3,7 +3,7 @@
 use crate::cli::GridSettings;
 use crate::console::Console;
 use crate::failure::{Exit, Failure, Result};
-use crate::judge::{self, cases};
+use crate::judge::{self, Pairs, cases};
 use crate::report::rate;
 use crate::search::DELTA;
 use crate::space::{Point, Space};
@@ -62,6 +62,11 @@ pub(crate) fn judge(seeds: u64, only: &str) -> Result<Exit> {
             }
             None => return Err(Failure::input(format!("{}: a search did not end", case.name))),
         }
+    }
+    for cv in NOISE {
+        let pairs = Pairs::judge(cv, seeds);
+        missed += usize::from(pairs.misses(seeds));
+        Console::result(&pairs.text(cv));
     }
     eprintln!("missed    {missed} bars");
     Ok(if missed == 0 { Exit::Done } else { Exit::Failed })

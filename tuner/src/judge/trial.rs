@@ -19,7 +19,7 @@ const ENDLESS: usize = 1000;
 /// Windows of a warm-up that is not longer than usual.
 const USUAL_WARM_UP: usize = 7;
 /// The only operation.
-const OPERATIONS: &[(&str, f64)] = &[("get", 1.0)];
+pub(super) const OPERATIONS: &[(&str, f64)] = &[("get", 1.0)];
 
 /// How one search fared.
 #[derive(Debug, Clone)]
