@@ -52,7 +52,7 @@ impl Limit {
     #[inline]
     fn permit(self: &Arc<Self>, permit: OwnedSemaphorePermit, rows: usize, options: RequestOptions) -> Permit {
         let steered = self.steering.is_some().then(|| (Arc::clone(self), Flight::new(rows, options)));
-        Permit { permit: Some(permit), steered: steered.map(Box::new) }
+        Permit { permit, steered: steered.map(Box::new) }
     }
 
     #[cfg(test)]
@@ -85,7 +85,7 @@ impl Limit {
 /// The right to be under way, given back when it is dropped.
 #[derive(Debug)]
 pub(super) struct Permit {
-    permit: Option<OwnedSemaphorePermit>,
+    permit: OwnedSemaphorePermit,
     steered: Option<Box<(Arc<Limit>, Flight)>>,
 }
 
@@ -99,14 +99,17 @@ impl Permit {
         }
     }
 
-    /// Notes the end while the permit is still in use, and gives it back, unless it was taken back.
+    /// Notes the end while the permit is still in use; one that was taken back meanwhile isn't given back.
+    #[cold]
     fn end(&mut self, (limit, flight): &(Arc<Limit>, Flight), end: Option<End>) {
-        let (Some(steering), Some(permit)) = (&limit.steering, self.permit.take()) else { return };
+        let Some(steering) = &limit.steering else { return };
         if let Some(end) = end {
             steering.note(flight, end, &limit.permits);
         }
-        if steering.pay() {
-            permit.forget();
+        if steering.pay()
+            && let Some(taken_back) = self.permit.split(1)
+        {
+            taken_back.forget();
         }
     }
 }
