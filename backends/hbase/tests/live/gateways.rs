@@ -25,9 +25,10 @@ pub(super) fn trials(runtime: &Arc<Runtime>) -> Vec<Trial> {
     let runtime = Arc::clone(runtime);
     vec![Trial::test("gateways::each_kind_serves_and_another_takes_over", move || {
         let own = || Gateway::thrift2().own_process();
-        let gateways = [own(), own(), Gateway::thrift2().http(), Gateway::thrift2().https(), Gateway::thrift1().http()];
-        let mut hbase = HBase::builder().gateways(gateways).start().unwrap();
-        runtime.block_on(http_serves(&hbase));
+        let (one, two) = (Gateway::thrift1(), Gateway::thrift2());
+        let others = [two.clone().http(), two.clone().https(), one.clone().http(), two.compact(), one.compact()];
+        let mut hbase = HBase::builder().gateways([own(), own()]).gateways(others).start().unwrap();
+        runtime.block_on(each_kind_serves(&hbase));
         runtime.block_on(rows_go_through_the_gateway_of_their_region(&hbase));
         another_takes_over(&runtime, &mut hbase);
         hbase_is_down_behind_its_gateway(&runtime, &mut hbase);
@@ -47,17 +48,20 @@ async fn opened(client: &Client, spec: TableSpec) -> Table {
     client.table(spec).await.unwrap()
 }
 
-async fn http_serves(hbase: &HBase) {
+async fn each_kind_serves(hbase: &HBase) {
     let authority = hbase.certificates().unwrap().authority().display();
     let kinds = [
         (2, "transport=http".to_owned()),
         (3, format!("transport=http&tls=true&tls_ca={authority}")),
         (4, "transport=http&api=thrift1".to_owned()),
+        (5, "protocol=compact".to_owned()),
+        (6, "protocol=compact&api=thrift1".to_owned()),
     ];
     for (place, parameters) in kinds {
         let client = client(&hbase.gateway(place).unwrap().to_string(), &parameters).await;
-        let builder = split(&name(&format!("http{place}")));
-        let builder = if place == 4 { builder.hbase(HBaseMapping::default()) } else { builder };
+        let builder = split(&name(&format!("kind{place}")));
+        let is_thrift1 = parameters.contains("thrift1");
+        let builder = if is_thrift1 { builder.hbase(HBaseMapping::default()) } else { builder };
         let table = opened(&client, builder.build().unwrap()).await;
         table.put_all((0..1_000).map(row)).await.unwrap().into_result().unwrap();
         let found: Vec<Option<Row>> = table.get_all(0..1_001_i64).await.unwrap();
