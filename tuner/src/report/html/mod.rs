@@ -72,7 +72,9 @@ fn curve(result: &ResultFile, windows: &[Window], through: Point) -> String {
     let figures = figures(windows, through);
     let threads: Vec<u32> = figures.iter().map(|it| it.point.threads).collect();
     let (Some(first), Some(last)) = (threads.first(), threads.last()) else { return String::new() };
-    let ceiling = result.ceiling.as_ref().map(|it| it.point.threads).filter(|it| *it >= *first);
+    // What failed with other rows per request is no ceiling of these threads.
+    let ceiling = result.ceiling.as_ref().filter(|it| it.point.batch == through.batch);
+    let ceiling = ceiling.map(|it| it.point.threads).filter(|it| *it >= *first);
     let end = ceiling.map_or(*last, |ceiling| ceiling.max(*last));
     let top = figures.iter().map(|it| it.ci95[1].max(it.rows_per_s)).fold(0.0, f64::max);
     let mut plot = Plot::new(f64::from(*first), f64::from(end), top);
