@@ -131,12 +131,20 @@ pub(crate) enum YcsbCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         arguments: Vec<String>,
     },
+    /// Searches for the number of threads that gives the most operations per second without a failure
+    #[command(after_help = YCSB_HELP)]
+    Sweep {
+        /// YCSB's options, where -threads is a range such as 1..512 and maxexecutiontime the time for all of it
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
+        arguments: Vec<String>,
+    },
 }
 
 /// Examples and options of YCSB's command line.
 const YCSB_HELP: &str = "Examples:
   tuner ycsb load -P workloads/workloada -db cql://127.0.0.1/ycsb -p peristyle.create=true -threads 64
   tuner ycsb run -P workloads/workloada -p recordcount=100000 -p operationcount=500000 -db cql://127.0.0.1/ycsb -threads 64 -s
+  tuner ycsb sweep -P workloads/workloada -db cql://127.0.0.1/ycsb -threads 1..512 -p maxexecutiontime=120
 
   -P FILE        read properties from a file, in Java's syntax; several are read in order
   -p NAME=VALUE  set a property; these count more than those of files

@@ -4,8 +4,10 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
-use common::{Ended, folder};
+use common::{Ended, folder, tuner};
 use serde_json::Value;
 
 /// Runs `tuner ycsb` in a folder of its own.
@@ -97,4 +99,31 @@ fn a_time_ends_the_run_where_there_is_no_count() {
     let ran = run(&[&["run", "-P", "workloadb", "-target", "100"], &time[..]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(value(&ran, "READ", "0").is_some() && value(&ran, "OVERALL", "RunTime(ms)").unwrap() >= 1_000.0);
+}
+
+#[test]
+fn ctrl_c_prints_the_results_so_far_and_ends_with_130() {
+    let dir = folder();
+    let endless = ["ycsb", "run", "-P", "workloada", "-s", "-p", "operationcount=0", "-p", "maxexecutiontime=600"];
+    let command = tuner(dir.path()).args(endless).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = command.unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    // The first status line tells that the run has begun.
+    assert!(stderr.any(|line| line.unwrap().contains(" 0 sec: ")));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(value(&ended, "OVERALL", "RunTime(ms)").is_some() && value(&ended, "CLEANUP", "Operations").is_some());
+}
+
+#[test]
+fn a_sweep_ends_with_the_result_of_the_window_that_it_chose() {
+    let arguments = ["sweep", "-P", "workloadc", "-threads", "1..2", "-p", "maxexecutiontime=10"];
+    let ran = run(&arguments);
+    // On a machine that others use, too, windows may differ too much, or be too few.
+    assert!(matches!(ran.code, Some(0 | 4 | 5)), "{ran:?}");
+    assert!(ran.stderr.contains("threads       ops/s"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.contains("knee "), value(&ran, "READ", "Return=OK").is_some(), "{ran:?}");
+    assert_eq!(run(&["sweep", "-P", "workloadc", "-threads", "0..4"]).code, Some(2));
 }

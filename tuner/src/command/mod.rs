@@ -9,6 +9,7 @@ mod show;
 mod sim;
 mod workloads;
 mod ycsb;
+mod ycsb_sweep;
 
 use clap::CommandFactory as _;
 

@@ -7,11 +7,12 @@ use std::time::Duration;
 use peristyle_ycsb::Settings;
 
 use crate::cli::YcsbCommand;
+use crate::command::ycsb_sweep;
 use crate::console::Console;
 use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::space::Point;
-use crate::ycsb::{Core, Job, Measuring, Options, Phase, open, overall, warnings};
+use crate::space::{Point, Span};
+use crate::ycsb::{Core, Job, Measuring, Options, Outcome, Phase, open, overall, warnings};
 
 /// Workers that fill a database that lives no longer than the run.
 const FILLERS: u32 = 16;
@@ -23,10 +24,13 @@ pub(crate) fn run(command: &YcsbCommand) -> Result<Exit> {
     let options = match command {
         YcsbCommand::Load { arguments } => Options::parse(Phase::Load, arguments)?,
         YcsbCommand::Run { arguments } => Options::parse(Phase::Run, arguments)?,
+        YcsbCommand::Sweep { arguments } => Options::parse(Phase::Sweep, arguments)?,
     };
     let interrupt = Interrupt::listen()?;
     let job = Plan::new(&options)?;
-    warnings(&options.properties).iter().for_each(|line| eprintln!("{line}"));
+    for line in warnings(&options.properties) {
+        eprintln!("{line}");
+    }
     job.run(&options, &interrupt)
 }
 
@@ -35,7 +39,7 @@ struct Plan {
     core: Core,
     settings: Settings,
     measuring: Measuring,
-    threads: u32,
+    threads: Span,
 }
 
 impl Plan {
@@ -43,10 +47,10 @@ impl Plan {
         let properties = &options.properties;
         let settings = Settings::new(|name| properties.get(name)).map_err(|error| Failure::input(error.to_string()))?;
         let core = Core::new(properties, &settings.fields)?;
-        if options.phase == Phase::Load {
-            options.demand_records()?;
-        } else {
-            options.operations()?;
+        match options.phase {
+            Phase::Load => options.demand_records()?,
+            Phase::Run => drop(options.operations()?),
+            Phase::Sweep => {}
         }
         options.exporter()?;
         options.rate()?;
@@ -56,9 +60,9 @@ impl Plan {
     fn run(&self, options: &Options, interrupt: &Interrupt) -> Result<Exit> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let io_threads = u32::try_from(cores).unwrap_or(1);
-        let point = Point { threads: self.threads, io_threads, pool: 1, batch: 1 };
+        let point = Point { threads: self.threads.hi(), io_threads, pool: 1, batch: 1 };
         let (session, store, temporary) = open(options, &self.settings, point)?;
-        if self.core.scans() && options.phase == Phase::Run && !store.scans_in_key_order() {
+        if self.core.scans() && options.phase != Phase::Load && !store.scans_in_key_order() {
             let hint = "make the table with -p peristyle.buckets=N for the order of keys";
             eprintln!("warning: scans come in the order of the keys' hashes; {hint}");
         }
@@ -70,20 +74,29 @@ impl Plan {
             measuring: self.measuring.clone(),
             operations: match options.phase {
                 Phase::Load => Some(self.core.insert_count),
-                _ => options.operations()?,
+                Phase::Run => options.operations()?,
+                // Its windows end by time.
+                Phase::Sweep => None,
             },
-            threads: self.threads,
+            threads: self.threads.hi(),
             rate: options.rate()?,
             limit: Some(options.seconds()?).filter(|seconds| *seconds > 0).map(Duration::from_secs),
             status_interval: options.status_interval()?,
             label: properties.get("label").unwrap_or_default().to_owned(),
             batch: self.settings.batch,
         };
-        if temporary && options.phase == Phase::Run {
+        if temporary && options.phase != Phase::Load {
             options.demand_records()?;
             fill(&job, session.runtime.handle(), interrupt)?;
         }
-        let outcome = job.run(session.runtime.handle(), interrupt)?;
+        let runtime = session.runtime.handle();
+        let (outcome, exit) = if options.phase == Phase::Sweep {
+            ycsb_sweep::run(job, self.threads, options, runtime, interrupt)?
+        } else {
+            let outcome = job.run(runtime, interrupt)?;
+            let exit = exit(&outcome, interrupt);
+            (outcome, exit)
+        };
         if outcome.sheet.has_raw() {
             outcome.sheet.write_raw(&self.measuring)?;
         }
@@ -100,13 +113,17 @@ impl Plan {
                 outcome.sheet.failures().max(outcome.lost)
             );
         }
-        Ok(if interrupt.is_set() {
-            Exit::Interrupted
-        } else if outcome.sheet.failures() + outcome.lost > 0 {
-            Exit::Failed
-        } else {
-            Exit::Done
-        })
+        Ok(exit)
+    }
+}
+
+fn exit(outcome: &Outcome, interrupt: &Interrupt) -> Exit {
+    if interrupt.is_set() {
+        Exit::Interrupted
+    } else if outcome.sheet.failures() + outcome.lost > 0 {
+        Exit::Failed
+    } else {
+        Exit::Done
     }
 }
 

@@ -22,7 +22,7 @@ use crate::stats::real;
 const TICK: Duration = Duration::from_millis(50);
 
 /// A load or run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) phase: Phase,
     pub(crate) store: Store,
@@ -52,6 +52,10 @@ pub(crate) struct Outcome {
     pub(crate) example: Option<String>,
     /// Inserts of batches that failed.
     pub(crate) lost: u64,
+    /// How many records there are now.
+    pub(crate) records: u64,
+    /// When it was looked at, and operations per second since the look before.
+    pub(crate) rates: Vec<(Duration, f64)>,
 }
 
 /// What all workers share.
@@ -106,9 +110,11 @@ impl Job {
         if let Some(fault) = fault {
             return Err(Failure::input(format!("a worker failed: {fault}")));
         }
-        let (elapsed, sheet) = (shared.origin.elapsed(), watch.finish()?);
+        let (elapsed, rates) = (shared.origin.elapsed(), watch.rates());
+        let sheet = watch.finish()?;
         let example = shared.example.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok(Outcome { operations: shared.done(), elapsed, sheet, example, lost: shared.lost.load(Ordering::Relaxed) })
+        let (operations, records) = (shared.done(), shared.inserted.limit());
+        Ok(Outcome { operations, elapsed, sheet, example, lost: shared.lost.load(Ordering::Relaxed), records, rates })
     }
 }
 

@@ -41,9 +41,8 @@ pub(super) fn integrity_value(key: &str, field: &str, length: usize) -> String {
         // Writing to a string doesn't fail.
         let _ = write!(value, "{}", hash.0);
     }
-    match value.char_indices().nth(length) {
-        Some((end, _)) => value.truncate(end),
-        None => {}
+    if let Some((end, _)) = value.char_indices().nth(length) {
+        value.truncate(end);
     }
     value
 }

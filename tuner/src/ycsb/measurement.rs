@@ -1,6 +1,7 @@
 //! What is measured, by operation.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use peristyle_ycsb::Status;
@@ -24,6 +25,7 @@ pub(super) enum Type {
 
 /// How it is measured.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(crate) struct Measuring {
     pub(super) ty: Type,
     /// Whether latencies count from when the operation began.
@@ -295,8 +297,11 @@ impl Sheet {
             for (prefix, series) in &entry.series {
                 let Series::Raw(points) = series else { continue };
                 let name = format!("{prefix}{}", metric.name(measuring));
-                text.push_str(&format!("{name} latency raw data: op, timestamp(ms), latency(us)\n"));
-                points.iter().for_each(|(at, micros)| text.push_str(&format!("{name},{at},{micros}\n")));
+                // Writing to a string doesn't fail.
+                let _ = writeln!(text, "{name} latency raw data: op, timestamp(ms), latency(us)");
+                for (at, micros) in points {
+                    let _ = writeln!(text, "{name},{at},{micros}");
+                }
             }
         }
         match &measuring.raw_file {
@@ -342,7 +347,9 @@ mod tests {
 
     fn measuring(pairs: &[(&str, &str)]) -> Result<Measuring> {
         let mut properties = Properties::default();
-        pairs.iter().for_each(|(name, value)| properties.set(name, value));
+        for (name, value) in pairs {
+            properties.set(name, value);
+        }
         Measuring::new(&properties)
     }
 

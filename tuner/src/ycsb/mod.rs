@@ -16,7 +16,7 @@ mod watch;
 mod worker;
 mod workload;
 
-pub(crate) use self::client::Job;
+pub(crate) use self::client::{Job, Outcome};
 pub(crate) use self::known::warnings;
 pub(crate) use self::measurement::{Measuring, overall};
 pub(crate) use self::options::{Options, Phase};

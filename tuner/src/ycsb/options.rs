@@ -5,6 +5,7 @@ use std::path::Path;
 use super::export::Exporter;
 use super::properties::Properties;
 use crate::failure::{Failure, Result};
+use crate::space::Span;
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(crate) enum Phase {
     Load,
     /// The mix of operations.
     Run,
+    /// The same, again and again, to find how many threads are best.
+    Sweep,
 }
 
 /// A command line, read.
@@ -39,7 +42,7 @@ const WORKLOADS: [(&str, &str); 6] = [
 ];
 
 impl Options {
-    /// Reads what stands behind `load` or `run`. Properties of the command line count more than those of files, and
+    /// Reads what stands behind `load`, `run` or `sweep`. Properties of the command line count more than those of files, and
     /// later files more than earlier ones.
     pub(crate) fn parse(phase: Phase, arguments: &[String]) -> Result<Self> {
         let (mut files, mut given) = (Properties::default(), Properties::default());
@@ -78,11 +81,15 @@ impl Options {
         Ok(Self { phase, properties: files })
     }
 
-    /// How many workers.
-    pub(crate) fn threads(&self) -> Result<u32> {
+    /// How many workers: of a sweep a range, 1 to 512 by default.
+    pub(crate) fn threads(&self) -> Result<Span> {
+        if let (Phase::Sweep, given) = (self.phase, self.properties.get("threadcount")) {
+            let range = given.map_or(Ok(Span::up_to(512)), |text| text.trim().parse());
+            return range.map_err(|why| Failure::input(format!("threadcount={}: {why}", given.unwrap_or_default())));
+        }
         match self.properties.number("threadcount", 1)? {
             0 => Err(Failure::input("-threads 0 does nothing; give 1 at least")),
-            threads => Ok(threads),
+            threads => Ok(Span::fixed(threads)),
         }
     }
 
@@ -174,7 +181,7 @@ mod tests {
             ["recordcount", "operationcount", "target"].map(|name| properties.get(name).unwrap()),
             ["3", "2", "1"]
         );
-        assert_eq!((options.threads().unwrap(), options.status_interval().unwrap()), (5, Some(10)));
+        assert_eq!((options.threads().unwrap().lo(), options.status_interval().unwrap()), (5, Some(10)));
     }
 
     #[test]

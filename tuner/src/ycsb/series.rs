@@ -135,7 +135,9 @@ impl Series {
                 if own.counts.len() < other.counts.len() {
                     own.counts.resize(other.counts.len(), 0);
                 }
-                own.counts.iter_mut().zip(other.counts).for_each(|(own, other)| *own += other);
+                for (own, other) in own.counts.iter_mut().zip(other.counts) {
+                    *own += other;
+                }
                 own.overflow += other.overflow;
                 own.summary.merge(other.summary);
                 own.squares += other.squares;
@@ -320,7 +322,9 @@ mod tests {
         let measuring = Measuring::of(ty);
         let mut parts = Series::new(ty);
         for micros in latencies {
-            parts.iter_mut().for_each(|(_, part)| part.add(*micros, Duration::from_millis(*micros), &measuring));
+            for (_, part) in &mut parts {
+                part.add(*micros, Duration::from_millis(*micros), &measuring);
+            }
         }
         let lines = parts.iter().flat_map(|(prefix, part)| part.lines(&format!("{prefix}READ"), &measuring).0);
         lines.map(|line| line.text()).collect()

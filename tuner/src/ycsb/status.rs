@@ -16,19 +16,19 @@ pub(super) struct Progress {
 
 /// A line, without what the measurements add: label and time (in UTC), seconds, operations, rate, time left.
 pub(super) fn line(label: &str, now: SystemTime, progress: Progress, before: Progress) -> String {
-    let mut line = format!("{label}{} {} sec: ", clock(now), progress.elapsed.as_secs());
-    line.push_str(&format!("{} operations; ", progress.operations));
+    let (clock, seconds) = (clock(now), progress.elapsed.as_secs());
+    let begin = format!("{label}{clock} {seconds} sec: {} operations; ", progress.operations);
     if progress.operations == 0 {
-        return line;
+        return begin;
     }
-    let stretch = (progress.elapsed - before.elapsed).as_secs_f64().max(0.001);
+    let stretch = progress.elapsed.saturating_sub(before.elapsed).as_secs_f64().max(0.001);
     let rate = real(progress.operations - before.operations) / stretch;
-    line.push_str(&format!("{} current ops/sec; ", two_digits(rate)));
-    if progress.left > 0 {
-        let overall = real(progress.operations) / progress.elapsed.as_secs_f64().max(0.001);
-        line.push_str(&format!("est completion in {}", left(whole((real(progress.left) / overall).ceil()))));
+    let begin = format!("{begin}{} current ops/sec; ", two_digits(rate));
+    if progress.left == 0 {
+        return begin;
     }
-    line
+    let overall = real(progress.operations) / progress.elapsed.as_secs_f64().max(0.001);
+    format!("{begin}est completion in {}", left(whole((real(progress.left) / overall).ceil())))
 }
 
 /// `2026-11-30 21:05:07:042`.

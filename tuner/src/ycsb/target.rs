@@ -83,7 +83,9 @@ mod tests {
 
     fn of(pairs: &[(&str, &str)]) -> Result<String> {
         let mut properties = Properties::default();
-        pairs.iter().for_each(|(name, value)| properties.set(name, value));
+        for (name, value) in pairs {
+            properties.set(name, value);
+        }
         uri(&properties)
     }
 

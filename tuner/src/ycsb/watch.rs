@@ -12,10 +12,12 @@ use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 
 use super::client::Shared;
 use super::measurement::Sheet;
+use super::options::Phase;
 use super::status::{Progress, line};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::stats::real;
 
 /// From its start, how long it lasted, and its latencies.
 type Interval = (Duration, Duration, Histogram<u64>);
@@ -31,6 +33,8 @@ pub(super) struct Watch {
     /// The intervals of the HDR logs, by name.
     logs: BTreeMap<String, Vec<Interval>>,
     logged: Duration,
+    /// When it was looked at, and the operations until then.
+    looks: Vec<(Duration, u64)>,
 }
 
 impl Watch {
@@ -43,6 +47,7 @@ impl Watch {
             next: None,
             logs: BTreeMap::new(),
             logged: Duration::ZERO,
+            looks: vec![(Duration::ZERO, 0)],
         };
         if let Some(interval) = shared.job.status_interval {
             watch.tell();
@@ -54,6 +59,9 @@ impl Watch {
     /// Ends the run where it is time, and writes the status line that is due.
     pub(super) fn look(&mut self, interrupt: &Interrupt) {
         let elapsed = self.shared.origin.elapsed();
+        if self.shared.job.phase == Phase::Sweep {
+            self.looks.push((elapsed, self.shared.done()));
+        }
         if interrupt.is_set() || self.shared.job.limit.is_some_and(|limit| elapsed >= limit) {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
@@ -62,6 +70,15 @@ impl Watch {
             let interval = Duration::from_secs(self.shared.job.status_interval.unwrap_or(1));
             self.next = self.next.map(|next| next + interval);
         }
+    }
+
+    /// When it was looked at, and operations per second since the look before; of a sweep alone.
+    pub(super) fn rates(&self) -> Vec<(Duration, f64)> {
+        let steps = self.looks.iter().zip(self.looks.iter().skip(1));
+        let rate = |((before, fewer), (at, more)): (&(Duration, u64), &(Duration, u64))| {
+            (*at, real(more - fewer) / at.saturating_sub(*before).as_secs_f64().max(1e-9))
+        };
+        steps.map(rate).collect()
     }
 
     /// Writes the last status line and the logs, and returns what was measured.

@@ -53,7 +53,7 @@ impl Worker {
             }
             let goes_on = match self.shared.job.phase {
                 Phase::Load => self.load().await,
-                Phase::Run => self.operate().await,
+                Phase::Run | Phase::Sweep => self.operate().await,
             };
             if !goes_on {
                 break;

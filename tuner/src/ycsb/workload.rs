@@ -29,6 +29,7 @@ pub(super) enum Operation {
 
 /// The core workload with its properties.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of its own")]
 pub(crate) struct Core {
     names: KeyNames,
     fields: Vec<String>,
@@ -179,10 +180,8 @@ fn scan_length(properties: &Properties) -> Result<Length> {
     if least > most {
         return Err(Failure::input(format!("minscanlength={least} is above maxscanlength={most}")));
     }
-    Ok(match properties.word("scanlengthdistribution", &[("uniform", true), ("zipfian", false)], true)? {
-        true => Length::Uniform { from: least, to: most },
-        false => Length::zipfian(least, most),
-    })
+    let is_uniform = properties.word("scanlengthdistribution", &[("uniform", true), ("zipfian", false)], true)?;
+    Ok(if is_uniform { Length::Uniform { from: least, to: most } } else { Length::zipfian(least, most) })
 }
 
 fn mixture(properties: &Properties) -> Result<Vec<(f64, Operation)>> {
@@ -250,7 +249,9 @@ mod tests {
 
     fn core(pairs: &[(&str, &str)]) -> Result<Core> {
         let mut properties = Properties::default();
-        pairs.iter().for_each(|(name, value)| properties.set(name, value));
+        for (name, value) in pairs {
+            properties.set(name, value);
+        }
         Core::new(&properties, &["field0".into(), "field1".into()])
     }
 

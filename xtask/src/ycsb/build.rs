@@ -43,10 +43,12 @@ impl Home {
         Command::new(self.launcher())
     }
 
-    /// A Java program of one file beside YCSB.
-    pub(crate) fn java(&self, source: &Path) -> Command {
+    /// A Java program of one file beside YCSB and the binding.
+    pub(crate) fn java(&self, source: &str) -> Command {
+        let (jar, jars) = (self.0.join("peristyle-ycsb.jar"), self.0.join("lib/*"));
         let mut command = Command::new("java");
-        command.arg("-cp").arg(self.0.join("lib/*")).arg(source);
+        command.arg("-cp").arg(format!("{}:{}", jar.display(), jars.display()));
+        command.arg(binding().join("samples").join(source));
         command
     }
 
@@ -80,7 +82,7 @@ impl Home {
 }
 
 /// The binding's sources.
-pub(crate) fn binding() -> PathBuf {
+fn binding() -> PathBuf {
     root().join("bindings/ycsb")
 }
 

@@ -4,12 +4,11 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use peristyle_servers::Cassandra;
-
-use super::build::{Home, binding};
+use super::build::Home;
 use super::check::Results;
-use crate::cargo::{Cargo, root};
+use crate::cargo::{self, Cargo, root};
 use crate::examples::create_keyspace;
+use crate::servers::Servers;
 use crate::step::seconds;
 
 const WORKLOADS: [&str; 6] = ["workloada", "workloadb", "workloadc", "workloadd", "workloade", "workloadf"];
@@ -24,7 +23,7 @@ enum Runner {
 }
 
 /// Runs all of it; a failure doesn't keep the rest from running.
-pub(crate) fn run(server: Option<&Cassandra>) -> Result<(), String> {
+pub(crate) fn run(servers: &Servers) -> Result<(), String> {
     let home = Home::build(true)?;
     Cargo::new(["build", "-p", "peristyle-tuner"]).run()?;
     let suite = Suite { tuner: Cargo::target_folder()?.join("debug/tuner"), home };
@@ -32,11 +31,16 @@ pub(crate) fn run(server: Option<&Cassandra>) -> Result<(), String> {
     failures.extend(suite.compare_generators().err());
     let folder = std::env::temp_dir().join(format!("peristyle-ycsb-{}", std::process::id()));
     let mut uris = vec![format!("embedded:{}", folder.display())];
-    match server.map_or(Err("Cassandra is not up".into()), create_keyspace) {
+    match servers.cassandra.as_ref().map_or(Err("Cassandra is not up".into()), create_keyspace) {
         Ok(uri) => uris.push(uri),
         Err(reason) => failures.push(format!("not run on Cassandra: {reason}")),
     }
+    match &servers.hbase {
+        Some(hbase) => uris.push(hbase.uri()),
+        None => failures.push("not run on HBase: HBase is not up".into()),
+    }
     for uri in &uris {
+        failures.extend(suite.contract(uri).err());
         for loader in [Runner::Ycsb, Runner::Tuner] {
             failures.extend(suite.exchange(uri, loader));
         }
@@ -116,9 +120,16 @@ impl Suite {
         Ok(())
     }
 
+    /// What YCSB's own client never asks of a binding.
+    fn contract(&self, uri: &str) -> Result<(), String> {
+        let mut command = self.home.java("Contract.java");
+        command.arg(uri);
+        cargo::run(command).map_err(|why| format!("the binding at {uri}: {why}"))
+    }
+
     /// Compares our distributions and hashes with what YCSB's own generators give now.
     fn compare_generators(&self) -> Result<(), String> {
-        let output = self.home.java(&binding().join("samples/Samples.java")).stderr(Stdio::inherit()).output();
+        let output = self.home.java("Samples.java").stderr(Stdio::inherit()).output();
         let output = output.map_err(|error| format!("java: {error}"))?;
         if !output.status.success() {
             return Err(format!("the samples of YCSB's generators ended with {}", output.status));

@@ -68,7 +68,7 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_fields<'local>(
 ) -> JObjectArray<'local, JString<'local>> {
     let work = |env: &mut Env<'local>| -> Result<_> {
         let session = sessions::get(handle)?;
-        let fields = session.shared.store.fields();
+        let fields = session.store.fields();
         let array = JObjectArray::<JString<'_>>::new(env, fields.len(), JString::null())?;
         for (place, field) in fields.iter().enumerate() {
             let field = env.new_string(field)?;
@@ -89,12 +89,12 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_read<'local>(
 ) -> JByteArray<'local> {
     let work = |env: &mut Env<'local>| -> Result<_> {
         let session = sessions::get(handle)?;
-        let (shared, key) = (&session.shared, key.try_to_string(env)?);
-        let fields = choose(env, &fields, &shared.store)?;
-        let answer = match shared.runtime.block_on(shared.store.read(&key, fields)) {
-            Ok(Some(row)) => wire::encode(Status::Ok, &[row], &shared.store),
-            Ok(None) => wire::encode(Status::NotFound, &[], &shared.store),
-            Err(error) => wire::encode(shared.failed(&error), &[], &shared.store),
+        let (shared, store, key) = (&session.shared, &session.store, key.try_to_string(env)?);
+        let fields = choose(env, &fields, store)?;
+        let answer = match shared.runtime.block_on(store.read(&key, fields)) {
+            Ok(Some(row)) => wire::encode(Status::Ok, &[row], store),
+            Ok(None) => wire::encode(Status::NotFound, &[], store),
+            Err(error) => wire::encode(shared.failed(&error), &[], store),
         };
         Ok(env.byte_array_from_slice(&answer)?)
     };
@@ -112,13 +112,13 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_scan<'local>(
 ) -> JByteArray<'local> {
     let work = |env: &mut Env<'local>| -> Result<_> {
         let session = sessions::get(handle)?;
-        let (shared, start) = (&session.shared, start.try_to_string(env)?);
-        let fields = choose(env, &fields, &shared.store)?;
-        shared.tell_order();
+        let (shared, store, start) = (&session.shared, &session.store, start.try_to_string(env)?);
+        let fields = choose(env, &fields, store)?;
+        shared.tell_order(store);
         let count = usize::try_from(count).unwrap_or_default();
-        let answer = match shared.runtime.block_on(shared.store.scan(&start, count, fields)) {
-            Ok(rows) => wire::encode(Status::Ok, &rows, &shared.store),
-            Err(error) => wire::encode(shared.failed(&error), &[], &shared.store),
+        let answer = match shared.runtime.block_on(store.scan(&start, count, fields)) {
+            Ok(rows) => wire::encode(Status::Ok, &rows, store),
+            Err(error) => wire::encode(shared.failed(&error), &[], store),
         };
         Ok(env.byte_array_from_slice(&answer)?)
     };
@@ -135,9 +135,9 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_update<'local>(
 ) -> jint {
     let work = |env: &mut Env<'local>| -> Result<jint> {
         let session = sessions::get(handle)?;
-        let (shared, key) = (&session.shared, key.try_to_string(env)?);
+        let (shared, store, key) = (&session.shared, &session.store, key.try_to_string(env)?);
         let record = wire::decode(env.convert_byte_array(&record)?)?;
-        Ok(match shared.runtime.block_on(shared.store.write(&key, record)) {
+        Ok(match shared.runtime.block_on(store.write(&key, record)) {
             Ok(()) => Status::Ok as jint,
             Err(error) => shared.failed(&error) as jint,
         })
@@ -155,10 +155,10 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_insert<'local>(
 ) -> jint {
     let work = |env: &mut Env<'local>| -> Result<jint> {
         let session = sessions::get(handle)?;
-        let (shared, key) = (&session.shared, key.try_to_string(env)?);
+        let (shared, store, key) = (&session.shared, &session.store, key.try_to_string(env)?);
         let record = wire::decode(env.convert_byte_array(&record)?)?;
         let mut batch = session.batch();
-        let status = shared.runtime.block_on(batch.insert(&shared.store, &key, record));
+        let status = shared.runtime.block_on(batch.insert(store, &key, record));
         if let Some(example) = batch.example().filter(|_| !status.is_ok()) {
             shared.failed(example);
         }
@@ -176,8 +176,8 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_delete<'local>(
 ) -> jint {
     let work = |env: &mut Env<'local>| -> Result<jint> {
         let session = sessions::get(handle)?;
-        let (shared, key) = (&session.shared, key.try_to_string(env)?);
-        Ok(match shared.runtime.block_on(shared.store.delete(&key)) {
+        let (shared, store, key) = (&session.shared, &session.store, key.try_to_string(env)?);
+        Ok(match shared.runtime.block_on(store.delete(&key)) {
             Ok(()) => Status::Ok as jint,
             Err(error) => shared.failed(&error) as jint,
         })
@@ -192,6 +192,15 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_close<'local>(
     handle: jlong,
 ) {
     let work = |_: &mut Env<'local>| -> Result<()> { Ok(sessions::close(handle)?) };
+    env.with_env(work).resolve::<ThrowRuntimeExAndDefault>();
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_shutDown<'local>(
+    mut env: EnvUnowned<'local>,
+    _class: JClass<'local>,
+) {
+    let work = |_: &mut Env<'local>| -> Result<()> { Ok(sessions::shut_down()?) };
     env.with_env(work).resolve::<ThrowRuntimeExAndDefault>();
 }
 

@@ -24,7 +24,6 @@ impl Batch {
     /// Adds an insert: [`BatchedOk`](Status::BatchedOk) until the batch is full, then what came of the request.
     pub async fn insert(&mut self, store: &Store, key: &str, record: Record) -> Status {
         if self.size == 1 {
-            self.inserted += 1;
             return self.ended(store.write(key, record).await);
         }
         self.records.push((key.to_owned(), record));
@@ -42,12 +41,13 @@ impl Batch {
         let outcomes = match store.write_all(records).await {
             Ok(outcomes) => outcomes,
             Err(error) => {
-                self.failed += count - 1;
+                self.failed += count;
                 return self.ended(Err(error));
             }
         };
         let mut status = Status::Ok;
         for outcome in outcomes {
+            self.failed += u64::from(outcome.is_err());
             let ended = self.ended(outcome);
             if status.is_ok() {
                 status = ended;
@@ -59,17 +59,16 @@ impl Batch {
     fn ended(&mut self, outcome: Result<()>) -> Status {
         let Err(error) = outcome else { return Status::Ok };
         let status = Status::from(&error);
-        self.failed += 1;
         self.example.get_or_insert(error);
         status
     }
 
-    /// How many inserts were sent.
+    /// How many inserts were sent in batches.
     pub fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// How many of them failed.
+    /// How many of them failed. Those that are no part of a batch have told it by their status.
     pub fn failed(&self) -> u64 {
         self.failed
     }

@@ -18,7 +18,7 @@ pub const SETTINGS: [&str; 7] = [
 ];
 
 /// The type of the fields' columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FieldType {
     /// Any Unicode; the default.
     #[default]
@@ -28,7 +28,7 @@ pub enum FieldType {
 }
 
 /// What the table looks like, and how it is written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// Its name: `peristyle.table`, else YCSB's `table`, else `usertable`.
     pub table: String,

@@ -182,9 +182,19 @@ impl Store {
     /// # Errors
     /// The request as a whole failed: none of them is known to be written.
     pub async fn write_all(&self, records: Vec<(String, Record)>) -> Result<Vec<Result<()>>> {
-        let mutations = records.into_iter().map(|(key, record)| self.mutation(&key, record));
-        let write = Write::ApplyAll(mutations.collect::<Result<_>>()?);
-        self.client.call(Request::write(Arc::clone(&self.spec), write)).await?.into_outcomes()
+        let (mut mutations, mut outcomes) = (Vec::new(), Vec::new());
+        for (key, record) in records {
+            outcomes.push(self.mutation(&key, record).map(|mutation| mutations.push(mutation)));
+        }
+        if mutations.is_empty() {
+            return Ok(outcomes);
+        }
+        let request = Request::write(Arc::clone(&self.spec), Write::ApplyAll(mutations));
+        let sent = self.client.call(request).await?.into_outcomes()?;
+        for (outcome, sent) in outcomes.iter_mut().filter(|outcome| outcome.is_ok()).zip(sent) {
+            *outcome = sent;
+        }
+        Ok(outcomes)
     }
 
     /// Deletes a record.

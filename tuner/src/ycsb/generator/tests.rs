@@ -92,7 +92,9 @@ fn counts(name: &str) -> Vec<f64> {
 fn agree(name: &str, ours: &[u64]) {
     let theirs = counts(name);
     let mut own = vec![0.0; theirs.len()];
-    ours.iter().for_each(|number| own[usize::try_from(*number).unwrap()] += 1.0);
+    for number in ours {
+        own[usize::try_from(*number).unwrap()] += 1.0;
+    }
     let pairs: Vec<(f64, f64)> = own.into_iter().zip(theirs).filter(|(a, b)| a + b > 0.0).collect();
     let statistic: f64 = pairs.iter().map(|(a, b)| (a - b).powi(2) / (a + b)).sum();
     let freedom = crate::stats::real_len(pairs.len()) - 1.0;
@@ -134,5 +136,7 @@ fn another_distribution_does_not_pass_for_it() {
 fn hashes_are_those_of_ycsb() {
     let hashes: Vec<_> = samples().into_iter().filter(|it| it.0 == "hash").collect();
     assert!(hashes.len() >= 8);
-    hashes.iter().for_each(|(_, number, hash)| assert_eq!(fnv_hash(*number), *hash, "{number}"));
+    for (_, number, hash) in hashes {
+        assert_eq!(fnv_hash(number), hash, "{number}");
+    }
 }

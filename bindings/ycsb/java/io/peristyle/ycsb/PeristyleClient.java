@@ -45,6 +45,7 @@ public class PeristyleClient extends DB {
 
   static {
     loadLibrary();
+    Runtime.getRuntime().addShutdownHook(new Thread(PeristyleClient::shutDown));
   }
 
   private long handle;
@@ -240,4 +241,6 @@ public class PeristyleClient extends DB {
   private static native int delete(long handle, String key);
 
   private static native void close(long handle);
+
+  private static native void shutDown();
 }
