@@ -210,6 +210,7 @@ impl ClientBuilder {
         let system = self.backend.name();
         let salt = SaltLayer::new(self.backend.capabilities());
         let capabilities = self.backend.capabilities().clone().with(Capability::Salt);
+        let topology = salt.topology(Arc::clone(&self.backend));
         let observe =
             |layer: fn(&'static str) -> ObserveLayer| if self.observe { layer(system) } else { ObserveLayer::off() };
         let outer = ServiceBuilder::new()
@@ -244,6 +245,7 @@ impl ClientBuilder {
         let shared = Shared {
             backend: self.backend,
             capabilities,
+            topology,
             stack,
             writes: WriteClock::new(self.clock),
             batch_rows: self.batch_rows.get(),

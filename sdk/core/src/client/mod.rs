@@ -13,6 +13,7 @@ use crate::capability::{Capabilities, Capability};
 use crate::clock::WriteClock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grouping::Grouping;
+use crate::layers::salt::SaltedTopology;
 use crate::model::{ColumnKind, TableSpec, WriteTime};
 use crate::request::{Replication, Request, Schema};
 use crate::response::Response;
@@ -29,6 +30,7 @@ struct Shared {
     backend: Arc<dyn Backend>,
     /// The backend's, and what the layers add.
     capabilities: Capabilities,
+    topology: SaltedTopology,
     stack: Box<dyn Stack>,
     writes: WriteClock,
     batch_rows: usize,
@@ -156,7 +158,7 @@ impl Client {
 
     /// Who owns which keys.
     pub fn topology(&self) -> &dyn Topology {
-        self.shared.backend.topology()
+        &self.shared.topology
     }
 
     /// The backend's native handle, for what the contract doesn't cover; `None` if it is of another type.

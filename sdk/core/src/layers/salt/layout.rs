@@ -47,6 +47,14 @@ impl Layouts {
     }
 }
 
+impl Layouts {
+    /// The layout of a declaration that was asked for before.
+    pub(super) fn known(&self, table: &TableSpec) -> Option<Arc<Layout>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&std::ptr::from_ref(table).addr()).cloned()
+    }
+}
+
 /// A table as it is declared and as it is stored: with the salt as the first column.
 #[derive(Debug)]
 pub(super) struct Layout {
@@ -98,7 +106,8 @@ impl Layout {
         })
     }
 
-    fn salted(&self, key: &Key) -> Result<Key> {
+    /// A key of the stored table, from one that is the partition key at least.
+    pub(super) fn salted(&self, key: &Key) -> Result<Key> {
         let mut values = Vec::with_capacity(key.values().len() + 1);
         values.push(self.salt_value(key.values())?);
         values.extend_from_slice(key.values());

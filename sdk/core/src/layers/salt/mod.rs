@@ -4,6 +4,7 @@ mod layout;
 mod merge;
 #[cfg(test)]
 mod tests;
+mod topology;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +15,8 @@ use pin_project_lite::pin_project;
 use tower::{Layer, Service, ServiceExt};
 
 use self::layout::{Layouts, declared};
-use crate::backend::ResponseFuture;
+pub(crate) use self::topology::SaltedTopology;
+use crate::backend::{Backend, ResponseFuture};
 use crate::capability::{Capabilities, Capability};
 use crate::error::{Error, Result};
 use crate::request::{Action, Read, Request, RequestOptions, ScanOrder, Schema};
@@ -48,6 +50,11 @@ impl SaltLayer {
         }
         // Where keys are ordered as bytes, a salt of one byte is one byte.
         Self { layouts: Some(Arc::new(Layouts::new(capabilities.has(Capability::OrderedScan)))) }
+    }
+
+    /// The topology of the backend below, for the declared tables.
+    pub(crate) fn topology(&self, backend: Arc<dyn Backend>) -> SaltedTopology {
+        SaltedTopology::new(backend, self.layouts.clone())
     }
 
     /// Everything passes: for a stack whose type is the same with the layer and without.

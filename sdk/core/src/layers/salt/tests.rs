@@ -4,14 +4,18 @@ use futures::TryStreamExt;
 use futures::executor::block_on;
 use proptest::prelude::*;
 
+use super::SaltLayer;
 use super::layout::{Layouts, declared};
 use crate::Capability;
+use crate::backend::{Backend, Owner, ResponseFuture, Topology};
+use crate::capability::Capabilities;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::memory::MemoryBackend;
 use crate::model::{Key, Order, Row, Salt, TableSpec, Type, Value};
 use crate::model::{Ttl, WriteTime};
+use crate::request::Request;
 use crate::request::{Mutation, Projection, Read, Write};
 use crate::testkit::{Case, Fixture, cases};
 
@@ -123,6 +127,64 @@ async fn what_a_salt_rules_out_is_refused() {
             Salt::Prefix { .. } => table.scan().key_order().page::<Row>(None).await.unwrap_err(),
         };
         assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+    }
+}
+
+/// Two rows whose partition keys are in one bucket have one owner, for the bucket is what is stored.
+#[test]
+fn rows_of_one_bucket_have_one_owner() {
+    let (backend, layer) =
+        (Arc::new(ByKey(MemoryBackend::new())), SaltLayer { layouts: Some(Arc::new(Layouts::new(false))) });
+    let topology = layer.topology(backend);
+    let table = Arc::new(TableSpec::builder("t").partition("id", Type::I64).salt(Salt::Buckets(2)).build().unwrap());
+    let owners = |topology: &dyn Topology| {
+        (0..50_i64)
+            .map(|id| topology.owner_id(&table, &[Value::I64(id)]))
+            .collect::<std::collections::BTreeSet<_>>()
+            .len()
+    };
+    assert_eq!(owners(&topology), 50, "nothing is known yet");
+    layer.layouts.as_ref().unwrap().of(&table).unwrap();
+    assert_eq!(owners(&topology), 2);
+}
+
+/// Every partition has an owner of its own.
+#[derive(Debug)]
+struct ByKey(MemoryBackend);
+
+impl Backend for ByKey {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    fn call(&self, request: Request) -> ResponseFuture {
+        self.0.call(request)
+    }
+
+    fn topology(&self) -> &dyn Topology {
+        self
+    }
+
+    fn native(&self) -> &dyn std::any::Any {
+        self.0.native()
+    }
+
+    fn close(&self) -> futures::future::BoxFuture<'static, crate::Result<()>> {
+        self.0.close()
+    }
+}
+
+impl Topology for ByKey {
+    fn owner(&self, _: &TableSpec, partition_key: &[Value]) -> Option<Owner> {
+        Some(Owner { node: format!("{partition_key:?}").into(), shard: None, region: None, local: false })
+    }
+
+    fn split(&self, _: &TableSpec, _: usize) -> Vec<crate::request::ScanRange> {
+        vec![crate::request::ScanRange::All]
     }
 }
 

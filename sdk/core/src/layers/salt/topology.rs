@@ -1,0 +1,55 @@
+//! Who owns the rows of salted tables.
+
+use std::sync::Arc;
+
+use super::layout::Layouts;
+use crate::backend::{Backend, Owner, Topology};
+use crate::model::{Key, TableSpec, Value};
+use crate::request::ScanRange;
+
+/// The backend's topology, asked for the stored partition of a salted table's rows. Until the first request on a declaration
+/// its rows are placed as if they had no salt: what that costs is a detour on the way, no more.
+#[derive(Debug)]
+pub(crate) struct SaltedTopology {
+    backend: Arc<dyn Backend>,
+    layouts: Option<Arc<Layouts>>,
+}
+
+impl SaltedTopology {
+    pub(super) fn new(backend: Arc<dyn Backend>, layouts: Option<Arc<Layouts>>) -> Self {
+        Self { backend, layouts }
+    }
+
+    /// The stored table and the stored partition key.
+    fn stored(&self, table: &TableSpec, partition: &[Value]) -> Option<(Arc<TableSpec>, Vec<Value>)> {
+        table.salt()?;
+        let layout = self.layouts.as_ref()?.known(table)?;
+        let mut key = layout.salted(&Key::new(partition.to_vec())).ok()?.into_values();
+        key.truncate(layout.stored.partition_len());
+        Some((Arc::clone(&layout.stored), key))
+    }
+}
+
+impl Topology for SaltedTopology {
+    fn owner(&self, table: &TableSpec, partition_key: &[Value]) -> Option<Owner> {
+        match self.stored(table, partition_key) {
+            Some((stored, key)) => self.backend.topology().owner(&stored, &key),
+            None => self.backend.topology().owner(table, partition_key),
+        }
+    }
+
+    fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
+        match self.stored(table, partition_key) {
+            Some((stored, key)) => self.backend.topology().owner_id(&stored, &key),
+            None => self.backend.topology().owner_id(table, partition_key),
+        }
+    }
+
+    fn joins_owners(&self) -> bool {
+        self.backend.topology().joins_owners()
+    }
+
+    fn split(&self, table: &TableSpec, parts: usize) -> Vec<ScanRange> {
+        self.backend.topology().split(table, parts)
+    }
+}
