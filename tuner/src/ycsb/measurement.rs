@@ -52,7 +52,7 @@ impl Default for Measuring {
             ty: Type::Hdr,
             from_begin: true,
             from_intended: false,
-            percentiles: vec![50.0, 95.0, 99.0],
+            percentiles: vec![95.0, 99.0],
             buckets: 1_000,
             granularity: 1_000,
             verbose: false,
@@ -88,7 +88,7 @@ impl Measuring {
             ty: properties.word("measurementtype", &types, Type::Hdr)?,
             from_begin,
             from_intended,
-            percentiles: percentiles(properties.get("hdrhistogram.percentiles").unwrap_or("50,95,99"))?,
+            percentiles: percentiles(properties.get("hdrhistogram.percentiles").unwrap_or("95,99"))?,
             buckets: at_least_one(properties, "histogram.buckets")?,
             granularity: at_least_one(properties, "timeseries.granularity")? as u64,
             verbose: properties.flag("measurement.histogram.verbose", false),
@@ -114,7 +114,7 @@ fn percentiles(text: &str) -> Result<Vec<f64>> {
     let parse = |part: &str| part.trim().parse().ok().filter(|number| (0.0..=100.0).contains(number));
     text.split(',').map(parse).collect::<Option<_>>().ok_or_else(|| {
         Failure::input(format!(
-            "hdrhistogram.percentiles={text}: give percentages with commas between, such as 50,95,99"
+            "hdrhistogram.percentiles={text}: give percentages with commas between, such as 50,95,99.9"
         ))
     })
 }
@@ -392,7 +392,7 @@ mod tests {
         for (pair, part) in [
             (("measurementtype", "hdr"), "hdrhistogram+raw"),
             (("measurement.interval", "x"), "intended"),
-            (("hdrhistogram.percentiles", "50,x"), "50,95,99"),
+            (("hdrhistogram.percentiles", "50,x"), "50,95,99.9"),
             (("histogram.buckets", "0"), "histogram.buckets=0"),
         ] {
             let message = measuring(&[pair]).unwrap_err().to_string();

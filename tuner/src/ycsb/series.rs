@@ -339,7 +339,6 @@ mod tests {
                 "[READ], AverageLatency(us), 200.0",
                 "[READ], MinLatency(us), 100",
                 "[READ], MaxLatency(us), 300",
-                "[READ], 50thPercentileLatency(us), 200",
                 "[READ], 95thPercentileLatency(us), 300",
                 "[READ], 99thPercentileLatency(us), 300",
             ]
