@@ -49,7 +49,7 @@ fewest threads first, then io threads, pool, batch. Figures come from a fresh ru
 A step is too much when a request fails, an objective is missed, the offered rate is not reached, or throughput breaks down. The
 ramp stops there, and the last step that held is the answer.")]
     Ramp(RampSettings),
-    /// Compares the three ways to write: put, put_all, streamer
+    /// Compares the ways to write: single puts, many rows in one call, the streamer
     #[command(after_help = "Examples:
   tuner paths                                            on the embedded engine in a temporary folder
   tuner paths --target cql://h1,h2/bench --create --threads 128 --out paths

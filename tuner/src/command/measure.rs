@@ -190,17 +190,17 @@ impl Watch<'_> {
         let window = (hold / 10).clamp(Duration::from_millis(250), Duration::from_secs(10));
         let probe = Probe { point, purpose: Purpose::Hold, window, rate: self.plan.rate() };
         let end = self.spent(target) + hold;
-        let mut held: Vec<Trial> = Vec::new();
+        let mut trials: Vec<Trial> = Vec::new();
         while self.spent(target) + window < end && !self.interrupt.is_set() {
             let left = end.saturating_sub(self.spent(target));
-            let window = self.window(target, probe, left, &held);
+            let window = self.window(target, probe, left, &trials);
             self.journal.add(&window)?;
             self.console.line(&report::row(&window));
-            held.push(window.trial.clone());
+            trials.push(window.trial.clone());
             outcome.windows.push(window);
         }
         outcome.spent = self.spent(target);
-        if let Some(fault) = search::late_collapse(&held) {
+        if let Some(fault) = search::late_collapse(&trials) {
             outcome.answer.verdict = Verdict::Unstable;
             outcome.answer.stop_reason = fault;
         }
