@@ -66,6 +66,16 @@ impl LiveTarget {
         })
     }
 
+    /// Empties the table of an engine that lives no longer than the run, where nothing is read: else each window would find
+    /// more to merge than the one before, and points could not be compared.
+    fn empty(&self, session: &Session) -> Result<(), String> {
+        if !self.uri.is_temporary() || self.workload.reads() {
+            return Ok(());
+        }
+        let client = &session.client;
+        within(session, self.limit(SCHEMA), "empty", client.truncate_table(self.workload.table.name()))
+    }
+
     /// Watches the server's process, instead of that of an engine in this one.
     pub(crate) fn watch_server(&mut self, pid: u32) {
         self.server = Some(pid);
@@ -147,6 +157,9 @@ impl Target for LiveTarget {
         let Some(session) = &self.session else {
             return Measurement::failed("client_fault", "no session".into());
         };
+        if let Err(why) = self.empty(session) {
+            return Measurement::failed("client_fault", why);
+        }
         self.windows += 1;
         let load = Load {
             runtime: &session.runtime,
