@@ -243,7 +243,7 @@ pub(crate) struct Settings {
     /// Rows per request [default: 1..256; in a run 1]
     #[arg(long, value_name = "A..B")]
     pub(crate) batch: Option<Span>,
-    /// The most time that it may take, set-up included [default: 2m; in a run 20s]
+    /// The most time that it may take, set-up included [default: 2m30s; in a run 20s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) budget: Option<Duration>,
     /// A limit for latency that every point must meet, such as get:p99<10ms; may be given several times

@@ -88,7 +88,7 @@ impl Plan {
             batch: Span::up_to(256),
             cores: cores(),
         };
-        Self::new(settings, &Defaults { space, budget: Duration::from_secs(120) })
+        Self::new(settings, &Defaults { space, budget: Duration::from_secs(150) })
     }
 
     /// The plan of a run, whose every range is one number.

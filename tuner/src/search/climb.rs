@@ -235,7 +235,7 @@ fn window_for(space: &Space, budget: Duration) -> Duration {
     let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2 + rungs(Axis::Batch) / 2;
     let settled = [Axis::IoThreads, Axis::Pool].into_iter().filter(|axis| !space.on(*axis).is_fixed());
     let settling = 12 * settled.count();
-    let windows = u32::try_from(exploring + settling + 28).unwrap_or(u32::MAX);
+    let windows = u32::try_from(exploring + settling + 44).unwrap_or(u32::MAX);
     // A third on top of each window for its warm-up, connecting, and waiting for the last answers.
     (budget * 3 / 4 / windows).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }
