@@ -29,29 +29,24 @@ impl Layouts {
         Self { one_byte, known: RwLock::default() }
     }
 
+    /// The layout of a declaration that was asked for before.
+    pub(super) fn known(&self, table: &TableSpec) -> Option<Arc<Layout>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&std::ptr::from_ref(table).addr()).cloned()
+    }
+
     /// The layout of a table with a salt.
     pub(super) fn of(&self, table: &Arc<TableSpec>) -> Result<Arc<Layout>> {
-        let address = Arc::as_ptr(table).addr();
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(layout) = known.get(&address) {
-            return Ok(Arc::clone(layout));
+        if let Some(layout) = self.known(table) {
+            return Ok(layout);
         }
-        drop(known);
         let layout = Arc::new(Layout::new(Arc::clone(table), self.one_byte)?);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_LAYOUTS {
             known.clear();
         }
-        known.insert(address, Arc::clone(&layout));
+        known.insert(Arc::as_ptr(table).addr(), Arc::clone(&layout));
         Ok(layout)
-    }
-}
-
-impl Layouts {
-    /// The layout of a declaration that was asked for before.
-    pub(super) fn known(&self, table: &TableSpec) -> Option<Arc<Layout>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(&std::ptr::from_ref(table).addr()).cloned()
     }
 }
 
@@ -61,7 +56,7 @@ pub(super) struct Layout {
     pub(super) declared: Arc<TableSpec>,
     pub(super) stored: Arc<TableSpec>,
     salt: Salt,
-    columns: Option<DeclaredColumns>,
+    columns: DeclaredColumns,
 }
 
 impl Layout {
@@ -70,7 +65,7 @@ impl Layout {
             return Err(Error::invalid(format!("table {} has no salt", declared.name())));
         };
         let stored = Arc::new(stored(&declared, salt, one_byte)?);
-        let columns = Some(DeclaredColumns::behind(1, &declared));
+        let columns = DeclaredColumns::behind(1, &declared);
         Ok(Self { declared, stored, salt, columns })
     }
 
@@ -130,9 +125,7 @@ impl Layout {
             }
             Write::Increment { key, .. } => *key = self.salted(key)?,
         }
-        if let Some(columns) = &self.columns {
-            columns.write(write);
-        }
+        self.columns.write(write);
         Ok(())
     }
 
@@ -160,14 +153,14 @@ impl Layout {
 
     /// The projection of a read, by the stored columns.
     pub(super) fn projection(&self, read: &mut Read) {
-        if let (Some(columns), Some(_)) = (&self.columns, &read.columns().columns) {
-            columns.read(read);
+        if read.columns().columns.is_some() {
+            self.columns.read(read);
         }
     }
 
     /// An answer, by the declared columns.
     pub(super) fn answer(&self, answer: Response) -> Response {
-        DeclaredColumns::answer(self.columns.as_ref(), answer)
+        DeclaredColumns::answer(Some(&self.columns), answer)
     }
 }
 
