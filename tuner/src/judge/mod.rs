@@ -7,6 +7,8 @@ mod table;
 mod trial;
 
 pub(crate) use self::pairs::Pairs;
+#[cfg(test)]
+pub(crate) use self::servers::RAYTRACER;
 pub(crate) use self::servers::cases;
 pub(crate) use self::table::{header, judge};
 #[cfg(test)]

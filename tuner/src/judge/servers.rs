@@ -39,7 +39,7 @@ const MYSQL: [(f64, f64); 9] = [
     (256.0, 116_337.0),
 ];
 /// BRL-CAD's ray tracer on an SGI Origin 2000, from the R package usl: it still rises at the last point.
-const RAYTRACER: [(f64, f64); 11] = [
+pub(crate) const RAYTRACER: [(f64, f64); 11] = [
     (1.0, 20.0),
     (4.0, 78.0),
     (8.0, 130.0),

@@ -1,24 +1,11 @@
 //! Published data with published parameters.
 
 use super::*;
+use crate::judge::RAYTRACER;
 
 /// Gunther, *Guerrilla Capacity Planning* (2007): SPEC SDM91 on a `SPARCcenter` 2000; parameters by the R package usl.
 const SPECSDM91: [(f64, f64); 7] =
     [(1.0, 64.9), (18.0, 995.9), (36.0, 1652.4), (72.0, 1853.2), (108.0, 1828.9), (144.0, 1775.0), (216.0, 1702.2)];
-/// BRL-CAD's ray tracer on an SGI Origin 2000, from the R package usl.
-const RAYTRACER: [(f64, f64); 11] = [
-    (1.0, 20.0),
-    (4.0, 78.0),
-    (8.0, 130.0),
-    (12.0, 170.0),
-    (16.0, 190.0),
-    (20.0, 200.0),
-    (24.0, 210.0),
-    (28.0, 230.0),
-    (32.0, 260.0),
-    (48.0, 280.0),
-    (64.0, 310.0),
-];
 /// Schwartz, *Practical Scalability Analysis with the Universal Scalability Law* (2015): a Cisco server at 1 to 32.
 const CISCO: [f64; 32] = [
     955.16, 1878.91, 2688.01, 3548.68, 4315.54, 5130.43, 5931.37, 6531.08, 7219.8, 7867.61, 8278.71, 8646.7, 9047.84,
