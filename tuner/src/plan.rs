@@ -218,12 +218,9 @@ impl LoadPlan {
             batch: settings.batch,
             cores: cores(),
         };
-        check(&space)?;
-        if let Some(axis) = Axis::ALL.into_iter().find(|axis| !space.on(*axis).is_fixed()) {
-            return Err(Failure::input(format!("{} is a range; a load takes one number", flag(axis))));
-        }
+        let point = one_point(&space, "a load")?;
         let rows = settings.rows.unwrap_or(workload.rows.count());
-        Ok(Self { target, workload, point: space.lowest(), rows, create: settings.subject.create })
+        Ok(Self { target, workload, point, rows, create: settings.subject.create })
     }
 }
 
@@ -244,20 +241,26 @@ impl PathsPlan {
             batch: Span::fixed(1),
             cores: cores(),
         };
-        check(&space)?;
-        if let Some(axis) = Axis::ALL.into_iter().find(|axis| !space.on(*axis).is_fixed()) {
-            return Err(Failure::input(format!("{} is a range; a comparison of paths takes one number", flag(axis))));
-        }
+        let point = one_point(&space, "a comparison of paths")?;
         Ok(Self {
             target,
             workload,
-            point: space.lowest(),
+            point,
             time: settings.time,
             rounds: settings.rounds,
             create: settings.subject.create,
             out: settings.out.clone(),
             json: settings.json,
         })
+    }
+}
+
+/// The only point of a space, for commands that take one.
+fn one_point(space: &Space, command: &str) -> Result<Point> {
+    check(space)?;
+    match Axis::ALL.into_iter().find(|axis| !space.on(*axis).is_fixed()) {
+        Some(axis) => Err(Failure::input(format!("{} is a range; {command} takes one number", flag(axis)))),
+        None => Ok(space.lowest()),
     }
 }
 
