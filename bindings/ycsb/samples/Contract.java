@@ -1,4 +1,6 @@
 import io.peristyle.ycsb.PeristyleClient;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.HashMap;
@@ -19,12 +21,18 @@ public final class Contract {
     text(client(uri, "texts", "text", 1));
     binary(client(uri, "blobs", "blob", 1));
     batches(client(uri, "texts", "text", 3), client(uri, "texts", "text", 1));
+    asynchronous(uri);
+    panics(client(uri, "texts", "text", 1));
     unreachable();
     System.out.println("well");
   }
 
   private static PeristyleClient client(String uri, String table, String type, int batch) throws DBException {
-    Properties properties = new Properties();
+    return client(uri, table, type, batch, new Properties());
+  }
+
+  private static PeristyleClient client(String uri, String table, String type, int batch, Properties properties)
+      throws DBException {
     properties.setProperty("peristyle.uri", uri);
     properties.setProperty("peristyle.table", table);
     properties.setProperty("peristyle.fieldtype", type);
@@ -90,12 +98,56 @@ public final class Contract {
       batched.cleanup();
       throw new AssertionError("an insert that failed was not told");
     } catch (DBException e) {
-      expect(true, e.getMessage().contains("1 of 5 inserts failed"));
+      expect(true, e.getMessage().contains("1 of 5 writes failed"));
     }
     for (int number = 1; number <= 4; number++) {
       expect(Status.OK, reader.read("t", "user" + number, null, new HashMap<>()));
     }
     reader.cleanup();
+  }
+
+  /** Writes that nobody waits for: all there after the cleanup, the last one of a record on top, and failures counted. */
+  private static void asynchronous(String uri) throws Exception {
+    Properties properties = new Properties();
+    properties.setProperty("peristyle.async", "true");
+    properties.setProperty("peristyle.async.inflight", "8");
+    PeristyleClient writer = client(uri, "texts", "text", 1, properties);
+    for (int number = 0; number < 200; number++) {
+      expect(Status.BATCHED_OK, writer.insert("t", "async" + number, values("field0", "first")));
+      expect(Status.BATCHED_OK, writer.update("t", "async" + number, values("field0", "last")));
+    }
+    expect(Status.BATCHED_OK, writer.insert("t", "async", bytes(new byte[] {(byte) 0xff})));
+    try {
+      writer.cleanup();
+      throw new AssertionError("a write that failed was not told");
+    } catch (DBException e) {
+      expect(true, e.getMessage().contains("1 of 401 writes failed"));
+    }
+    PeristyleClient reader = client(uri, "texts", "text", 1);
+    for (int number = 0; number < 200; number++) {
+      Map<String, ByteIterator> found = new HashMap<>();
+      expect(Status.OK, reader.read("t", "async" + number, null, found));
+      expect("last", found.get("field0").toString());
+    }
+    reader.cleanup();
+  }
+
+  /** Panics of the native half, which a library that is built for tests has for these keys. */
+  private static void panics(PeristyleClient client) throws Exception {
+    PrintStream error = System.err;
+    for (String fault : new String[] {"panic in the call", "panic on the io thread"}) {
+      ByteArrayOutputStream told = new ByteArrayOutputStream();
+      System.setErr(new PrintStream(told, true));
+      Status status = client.read("t", fault, null, new HashMap<>());
+      System.setErr(error);
+      expect(Status.ERROR, status);
+      expect(true, told.toString().contains("panic: a test asked for it"));
+      expect(Status.OK, client.insert("t", "alive", values("field0", fault)));
+      Map<String, ByteIterator> found = new HashMap<>();
+      expect(Status.OK, client.read("t", "alive", null, found));
+      expect(fault, found.get("field0").toString());
+    }
+    client.cleanup();
   }
 
   private static void unreachable() {

@@ -59,7 +59,7 @@ impl Plan {
 
     fn run(&self, options: &Options, interrupt: &Interrupt) -> Result<Exit> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let io_threads = u32::try_from(cores).unwrap_or(1);
+        let io_threads = u32::try_from(self.settings.io_threads.unwrap_or(cores)).unwrap_or(1);
         let point = Point { threads: self.threads.hi(), io_threads, pool: 1, batch: 1 };
         let (session, store, temporary) = open(options, &self.settings, point)?;
         if self.core.scans() && options.phase != Phase::Load && !store.scans_in_key_order() {
@@ -83,7 +83,7 @@ impl Plan {
             limit: Some(options.seconds()?).filter(|seconds| *seconds > 0).map(Duration::from_secs),
             status_interval: options.status_interval()?,
             label: properties.get("label").unwrap_or_default().to_owned(),
-            batch: self.settings.batch,
+            settings: self.settings.clone(),
         };
         if temporary && options.phase != Phase::Load {
             options.demand_records()?;
@@ -141,7 +141,7 @@ fn fill(job: &Job, runtime: &tokio::runtime::Handle, interrupt: &Interrupt) -> R
         limit: None,
         status_interval: None,
         label: String::new(),
-        batch: FILL_BATCH,
+        settings: Settings { batch: FILL_BATCH, ..job.settings.clone() },
     };
     let loaded = load.run(runtime, interrupt)?;
     match loaded.example {

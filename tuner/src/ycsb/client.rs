@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use peristyle_ycsb::{Status, Store};
+use peristyle_ycsb::{Settings, Status, Store};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -38,8 +38,8 @@ pub(crate) struct Job {
     /// Seconds between status lines.
     pub(crate) status_interval: Option<u64>,
     pub(crate) label: String,
-    /// Inserts that go into one request.
-    pub(crate) batch: usize,
+    /// How the table is written.
+    pub(crate) settings: Settings,
 }
 
 /// What came of it.
@@ -50,7 +50,7 @@ pub(crate) struct Outcome {
     pub(crate) sheet: Sheet,
     /// One of the failures, for people.
     pub(crate) example: Option<String>,
-    /// Inserts of batches that failed.
+    /// Writes that failed in batches, or without being waited for.
     pub(crate) lost: u64,
     /// How many records there are now.
     pub(crate) records: u64,
@@ -74,7 +74,7 @@ pub(super) struct Shared {
     done: Vec<Done>,
     sheets: Vec<Mutex<Sheet>>,
     example: Mutex<Option<String>>,
-    /// Inserts of batches that failed.
+    /// Writes that failed in batches, or without being waited for.
     pub(super) lost: AtomicU64,
 }
 

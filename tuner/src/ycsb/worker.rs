@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use peristyle::model::StoredRow;
-use peristyle_ycsb::{Batch, Fields, Status};
+use peristyle_ycsb::{Fields, Status, Writer};
 
 use super::client::Shared;
 use super::generator::Choice;
@@ -25,7 +25,7 @@ pub(super) struct Worker {
     quota: Option<u64>,
     random: Random,
     choice: Choice,
-    batch: Batch,
+    writer: Writer,
     intended: Option<Instant>,
 }
 
@@ -37,7 +37,7 @@ impl Worker {
             quota,
             random: Random::new(mix(u64::from(seed.subsec_nanos()), number)),
             choice: shared.job.core.choice.clone(),
-            batch: Batch::new(shared.job.batch),
+            writer: Writer::new(&shared.job.settings),
             intended: None,
             shared,
         }
@@ -86,18 +86,23 @@ impl Worker {
             .sheet(self.number, |sheet, measuring, origin| sheet.add(operation, status, span, origin, measuring));
     }
 
+    /// Keeps a failed write for people.
+    fn tell_failure(&mut self) {
+        if let Some(error) = self.writer.take_failure() {
+            self.shared.tell(&error);
+        }
+    }
+
     async fn clean_up(mut self) {
         self.intended = None;
         let begun = Instant::now();
-        self.batch.flush(&self.shared.job.store).await;
+        self.writer.flush(&self.shared.job.store).await;
         let span = Span { intended: None, begun, ended: Instant::now() };
         self.shared.sheet(self.number, |sheet, measuring, origin| {
             sheet.add_latency("CLEANUP", Status::Ok, span, origin, measuring);
         });
-        self.shared.lost.fetch_add(self.batch.failed(), Ordering::Relaxed);
-        if let Some(example) = self.batch.example() {
-            self.shared.tell(example);
-        }
+        self.shared.lost.fetch_add(self.writer.failed(), Ordering::Relaxed);
+        self.tell_failure();
     }
 
     /// Inserts the next record; whether the load goes on.
@@ -119,8 +124,9 @@ impl Worker {
 
     async fn insert(&mut self, key: &str, record: Vec<(usize, Bytes)>) -> Status {
         let begun = Instant::now();
-        let status = self.batch.insert(&self.shared.job.store, key, record).await;
+        let status = self.writer.insert(&self.shared.job.store, key, record).await;
         self.measure("INSERT", status, begun);
+        self.tell_failure();
         status
     }
 
@@ -191,8 +197,9 @@ impl Worker {
             vec![(field, core.value(key, field, &mut self.random))]
         };
         let begun = Instant::now();
-        let status = self.shared.status(&self.shared.job.store.write(key, record).await);
+        let status = self.writer.update(&self.shared.job.store, key, record).await;
         self.measure("UPDATE", status, begun);
+        self.tell_failure();
     }
 
     async fn scan(&mut self) {

@@ -3,16 +3,19 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, RwLock};
 
 use peristyle::{Client, Error, ErrorKind, Result};
-use peristyle_ycsb::{Batch, Settings, Status, Store, uri};
+use peristyle_ycsb::{Settings, Status, Store, Writer, uri};
 use tokio::runtime::{Builder, Runtime};
+
+use crate::clerk::{Answer, Clerk, ClerkDesk, ClerkWakeList, Order};
 
 /// The runtime, the client with its tables, and which failures were told.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) runtime: Runtime,
+    runtime: Runtime,
+    wake_list: Arc<ClerkWakeList>,
     client: Client,
     stores: Mutex<HashMap<Settings, Store>>,
     told: Mutex<HashSet<Status>>,
@@ -22,9 +25,8 @@ pub(crate) struct Shared {
 /// One of YCSB's threads.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) shared: Arc<Shared>,
     pub(crate) store: Store,
-    pub(crate) batch: Mutex<Batch>,
+    desk: Arc<ClerkDesk>,
 }
 
 /// The open sessions and the clients that they share: one for each database, so one in a run of YCSB. Clients stay until the
@@ -42,40 +44,42 @@ static NEXT: AtomicI64 = AtomicI64::new(1);
 pub(crate) fn open(properties: &HashMap<String, String>) -> Result<i64> {
     let get = |name: &str| properties.get(name).map(String::as_str);
     let settings = Settings::new(get)?;
-    let batch = Mutex::new(Batch::new(settings.batch));
+    let writer = Writer::new(&settings);
     let mut sessions = SESSIONS.write().unwrap_or_else(PoisonError::into_inner);
     let shared = match sessions.shared.entry(uri(get)) {
         Entry::Occupied(known) => Arc::clone(known.get()),
         Entry::Vacant(place) => {
-            let shared = Shared::connect(place.key())?;
+            let shared = Shared::connect(place.key(), settings.io_threads.unwrap_or_else(io_threads))?;
             Arc::clone(place.insert(Arc::new(shared)))
         }
     };
     let store = shared.store(settings)?;
     let handle = NEXT.fetch_add(1, Ordering::Relaxed);
-    sessions.open.insert(handle, Arc::new(Session { shared, store, batch }));
+    let session = Session { store: store.clone(), desk: Arc::new(ClerkDesk::new(Arc::clone(&shared.wake_list))) };
+    let clerk = Clerk { desk: Arc::clone(&session.desk), shared: Arc::clone(&shared), store, writer, failure: None };
+    shared.runtime.spawn(clerk.serve());
+    sessions.open.insert(handle, Arc::new(session));
     Ok(handle)
 }
 
 /// An open session.
 pub(crate) fn get(handle: i64) -> Result<Arc<Session>> {
     let sessions = SESSIONS.read().unwrap_or_else(PoisonError::into_inner);
-    sessions.open.get(&handle).map(Arc::clone).ok_or_else(|| Error::new(ErrorKind::Closed, "the session is closed"))
+    sessions.open.get(&handle).map(Arc::clone).ok_or_else(closed)
 }
 
-/// Writes what waits in the session's batch, and closes the session.
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the session is closed")
+}
+
+/// Writes what waits, and closes the session.
+///
+/// # Errors
+/// Writes whose status said nothing of it have failed: how many, and the first.
 pub(crate) fn close(handle: i64) -> Result<()> {
     let session = get(handle)?;
     SESSIONS.write().unwrap_or_else(PoisonError::into_inner).open.remove(&handle);
-    let (shared, mut batch) = (&session.shared, session.batch());
-    shared.runtime.block_on(batch.flush(&session.store));
-    match batch.example() {
-        Some(example) if batch.failed() > 0 => {
-            let message = format!("{} of {} inserts failed; the first: {example}", batch.failed(), batch.inserted());
-            Err(Error::new(example.kind(), message))
-        }
-        _ => Ok(()),
-    }
+    session.ask(Order::Close).map(drop)
 }
 
 /// Closes the clients.
@@ -85,21 +89,36 @@ pub(crate) fn shut_down() -> Result<()> {
     closed.fold(Ok(()), Result::and)
 }
 
+/// One for every four processors: YCSB's own threads need the others, and each io thread more takes work from the caches of the
+/// rest.
+fn io_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(4))
+}
+
 impl Session {
-    pub(crate) fn batch(&self) -> MutexGuard<'_, Batch> {
-        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Has something done on the io threads, and waits for the answer.
+    pub(crate) fn ask(&self, order: Order) -> Result<Answer> {
+        self.desk.ask(order).unwrap_or_else(|| Err(closed()))
     }
 }
 
 impl Shared {
-    fn connect(uri: &str) -> Result<Self> {
-        let runtime = Builder::new_multi_thread().thread_name("peristyle-io").enable_all().build();
+    fn connect(uri: &str, io_threads: usize) -> Result<Self> {
+        let wake_list = Arc::new(ClerkWakeList::default());
+        let answered = Arc::clone(&wake_list);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(io_threads)
+            .thread_name("peristyle-io")
+            .on_thread_park(move || answered.wake(1))
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| {
             Error::new(ErrorKind::Internal, format!("can't start the threads of the client: {error}"))
         })?;
         let client = runtime.block_on(peristyle::connect(uri))?;
         Ok(Self {
             runtime,
+            wake_list,
             client,
             stores: Mutex::default(),
             told: Mutex::default(),

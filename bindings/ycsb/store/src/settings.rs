@@ -1,21 +1,27 @@
 //! How the table is made, from properties.
 
 use peristyle::model::{Salt, TableSpec, Type};
-use peristyle::{Error, Result};
+use peristyle::{Error, Result, Tuned};
 
 /// The name of the key column, as in YCSB's own binding for Cassandra, so that tables made for it work unchanged.
 pub const KEY_COLUMN: &str = "y_id";
 
 /// The properties of this binding, beside YCSB's own.
-pub const SETTINGS: [&str; 7] = [
+pub const SETTINGS: [&str; 10] = [
     "peristyle.uri",
     "peristyle.table",
     "peristyle.create",
     "peristyle.buckets",
     "peristyle.fieldtype",
     "peristyle.batchsize",
+    "peristyle.async",
+    "peristyle.async.inflight",
+    "peristyle.iothreads",
     "peristyle.config",
 ];
+
+/// How many writes of a client are on their way at a time where nobody waits for them.
+const IN_FLIGHT: usize = 64;
 
 /// The type of the fields' columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -43,13 +49,20 @@ pub struct Settings {
     pub create: bool,
     /// `peristyle.batchsize`: how many inserts go into one request; default 1.
     pub batch: usize,
+    /// `peristyle.async`: whether clients go on before their writes have ended; and `peristyle.async.inflight`: how many writes of
+    /// each may be on their way then, 64 by default. 0 where clients wait, which is the default.
+    pub in_flight: usize,
+    /// `peristyle.iothreads`: the threads that do the client's work, else as many as the `tuned.toml` of `peristyle.config` says;
+    /// default none, for the caller to choose.
+    pub io_threads: Option<usize>,
 }
 
 impl Settings {
     /// Reads the properties that `get` knows.
     ///
     /// # Errors
-    /// [`InvalidArgument`](peristyle::ErrorKind::InvalidArgument) that names the property and what it takes.
+    /// [`InvalidArgument`](peristyle::ErrorKind::InvalidArgument) that names the property and what it takes; those of
+    /// [`Tuned::load`].
     pub fn new<'p>(get: impl Fn(&str) -> Option<&'p str>) -> Result<Self> {
         let number = |name: &str, least: usize, most: usize, default: usize| match get(name).map(str::trim) {
             None => Ok(default),
@@ -66,13 +79,20 @@ impl Settings {
             Some("blob") => FieldType::Blob,
             Some(other) => return Err(Error::invalid(format!("peristyle.fieldtype={other}: give text or blob"))),
         };
+        let in_flight = number("peristyle.async.inflight", 1, 100_000, IN_FLIGHT)?;
+        let flag = |name: &str| get(name).is_some_and(|text| text.trim().eq_ignore_ascii_case("true"));
+        let tuned = get("peristyle.config").map(|file| Tuned::load(file.trim())).transpose()?;
+        let io_threads = tuned.and_then(|tuned| usize::try_from(tuned.io_threads).ok()).unwrap_or_default();
+        let io_threads = number("peristyle.iothreads", 1, 1_024, io_threads)?;
         Ok(Self {
             table: get("peristyle.table").or_else(|| get("table")).unwrap_or("usertable").trim().to_owned(),
             fields: (0..fields).map(|field| format!("{prefix}{field}")).collect(),
             field_type,
             buckets: u16::try_from(buckets).ok().filter(|buckets| *buckets > 0),
-            create: get("peristyle.create").is_some_and(|text| text.trim().eq_ignore_ascii_case("true")),
+            create: flag("peristyle.create"),
             batch: number("peristyle.batchsize", 1, 100_000, 1)?,
+            in_flight: if flag("peristyle.async") { in_flight } else { 0 },
+            io_threads: (io_threads > 0).then_some(io_threads),
         })
     }
 
@@ -143,8 +163,22 @@ mod tests {
     }
 
     #[test]
+    fn clients_wait_for_their_writes_unless_told_otherwise() {
+        let in_flight = |pairs| settings(pairs).unwrap().in_flight;
+        assert_eq!(in_flight(&[("peristyle.async.inflight", "5")]), 0);
+        assert_eq!(in_flight(&[("peristyle.async", "true")]), 64);
+        assert_eq!(in_flight(&[("peristyle.async", "true"), ("peristyle.async.inflight", "5")]), 5);
+    }
+
+    #[test]
     fn what_a_property_takes_is_told() {
-        for (name, value) in [("fieldcount", "0"), ("peristyle.buckets", "257"), ("peristyle.batchsize", "x")] {
+        for (name, value) in [
+            ("fieldcount", "0"),
+            ("peristyle.buckets", "257"),
+            ("peristyle.batchsize", "x"),
+            ("peristyle.async.inflight", "0"),
+            ("peristyle.iothreads", "0"),
+        ] {
             let message = settings(&[(name, value)]).unwrap_err().to_string();
             assert!(message.contains(name) && message.contains(value) && message.contains("number"), "{message}");
         }

@@ -171,30 +171,37 @@ impl Store {
         }
     }
 
-    /// Writes the given fields of a record: YCSB's insert and update alike.
-    pub async fn write(&self, key: &str, record: Record) -> Result<()> {
-        let write = Write::Apply(self.mutation(key, record)?);
-        self.client.call(Request::write(Arc::clone(&self.spec), write)).await?.into_done()
+    /// Writes the given fields of a record: YCSB's insert and update alike. Writes of one record count in the order of these
+    /// calls, whichever is awaited first.
+    pub fn write(&self, key: &str, record: Record) -> impl Future<Output = Result<()>> + Send + use<> {
+        let mutation = self.mutation(key, record);
+        let (client, spec) = (self.client.clone(), Arc::clone(&self.spec));
+        async move { client.call(Request::write(spec, Write::Apply(mutation?))).await?.into_done() }
     }
 
     /// Writes many records in one request; each has an outcome of its own, in the order given.
     ///
     /// # Errors
     /// The request as a whole failed: none of them is known to be written.
-    pub async fn write_all(&self, records: Vec<(String, Record)>) -> Result<Vec<Result<()>>> {
+    pub fn write_all(
+        &self,
+        records: Vec<(String, Record)>,
+    ) -> impl Future<Output = Result<Vec<Result<()>>>> + Send + use<> {
         let (mut mutations, mut outcomes) = (Vec::new(), Vec::new());
         for (key, record) in records {
             outcomes.push(self.mutation(&key, record).map(|mutation| mutations.push(mutation)));
         }
-        if mutations.is_empty() {
-            return Ok(outcomes);
+        let (client, spec) = (self.client.clone(), Arc::clone(&self.spec));
+        async move {
+            if mutations.is_empty() {
+                return Ok(outcomes);
+            }
+            let sent = client.call(Request::write(spec, Write::ApplyAll(mutations))).await?.into_outcomes()?;
+            for (outcome, sent) in outcomes.iter_mut().filter(|outcome| outcome.is_ok()).zip(sent) {
+                *outcome = sent;
+            }
+            Ok(outcomes)
         }
-        let request = Request::write(Arc::clone(&self.spec), Write::ApplyAll(mutations));
-        let sent = self.client.call(request).await?.into_outcomes()?;
-        for (outcome, sent) in outcomes.iter_mut().filter(|outcome| outcome.is_ok()).zip(sent) {
-            *outcome = sent;
-        }
-        Ok(outcomes)
     }
 
     /// Deletes a record.

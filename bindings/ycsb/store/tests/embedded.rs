@@ -2,15 +2,22 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
+use peristyle::ErrorKind;
 use peristyle::model::StoredRow;
-use peristyle_ycsb::{Batch, Fields, Record, Settings, Status, Store};
+use peristyle_ycsb::{Fields, Record, Settings, Status, Store, Writer};
 
-async fn store(pairs: &[(&'static str, &'static str)]) -> Store {
+async fn writer(pairs: &[(&'static str, &'static str)]) -> (Store, Writer) {
     let settings = Settings::new(|name| {
         let given = pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         given.or((name == "peristyle.create").then_some("true"))
     });
-    Store::open(peristyle::connect("embedded:").await.unwrap(), &settings.unwrap()).await.unwrap()
+    let settings = settings.unwrap();
+    let store = Store::open(peristyle::connect("embedded:").await.unwrap(), &settings).await.unwrap();
+    (store, Writer::new(&settings))
+}
+
+async fn store(pairs: &[(&'static str, &'static str)]) -> Store {
+    writer(pairs).await.0
 }
 
 fn record(text: &'static str) -> Record {
@@ -72,20 +79,58 @@ async fn a_table_without_the_fields_is_refused_with_the_properties_to_check() {
 
 #[tokio::test]
 async fn batched_inserts_are_written_when_the_batch_is_full_or_flushed_and_failures_are_counted() {
-    let store = store(&[]).await;
-    let mut batch = Batch::new(3);
+    let (store, mut writer) = writer(&[("peristyle.batchsize", "3")]).await;
     let mut statuses = Vec::new();
     for number in 0..4 {
-        statuses.push(batch.insert(&store, &format!("user{number}"), record("x")).await);
+        statuses.push(writer.insert(&store, &format!("user{number}"), record("x")).await);
     }
     assert_eq!(statuses, [Status::BatchedOk, Status::BatchedOk, Status::Ok, Status::BatchedOk]);
     assert!(store.read("user3", Fields::default()).await.unwrap().is_none());
-    assert_eq!(batch.flush(&store).await, Status::Ok);
+    assert_eq!(writer.flush(&store).await, Status::Ok);
     assert!(store.read("user3", Fields::default()).await.unwrap().is_some());
-    let mut closed = Batch::new(2);
     store.client().close().await.unwrap();
-    closed.insert(&store, "user5", record("x")).await;
-    assert_eq!(closed.insert(&store, "user6", record("x")).await, Status::ServiceUnavailable);
-    assert_eq!((batch.inserted(), batch.failed(), closed.inserted(), closed.failed()), (4, 0, 2, 2));
-    assert!(closed.example().is_some());
+    for _ in 0..2 {
+        assert_eq!(writer.insert(&store, "user5", record("x")).await, Status::BatchedOk);
+    }
+    assert_eq!(writer.insert(&store, "user6", record("x")).await, Status::ServiceUnavailable);
+    assert_eq!((writer.sent(), writer.failed()), (7, 3));
+    assert_eq!(writer.take_failure().unwrap().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test]
+async fn writes_that_nobody_waits_for_are_all_there_after_a_flush_the_last_of_a_record_on_top() {
+    for batch in ["1", "4"] {
+        let asynchronous =
+            [("peristyle.async", "true"), ("peristyle.async.inflight", "3"), ("peristyle.batchsize", batch)];
+        let (store, mut writer) = writer(&asynchronous).await;
+        for number in 0..50 {
+            let status = writer.insert(&store, &format!("user{number}"), record("x")).await;
+            assert_eq!(status, Status::BatchedOk);
+        }
+        for text in ["first", "second", "last"] {
+            assert_eq!(
+                writer.update(&store, "user7", vec![(2, Bytes::from_static(text.as_bytes()))]).await,
+                Status::BatchedOk
+            );
+        }
+        assert_eq!(writer.flush(&store).await, Status::Ok);
+        assert_eq!((writer.sent(), writer.failed()), (53, 0));
+        assert_eq!(store.scan("", 100, Fields::default()).await.unwrap().len(), 50);
+        let row = store.read("user7", store.choose([2])).await.unwrap().unwrap();
+        assert_eq!(first(&store, &row), (2, "last".into()));
+    }
+}
+
+#[tokio::test]
+async fn writes_that_nobody_waits_for_are_counted_when_they_fail() {
+    let (store, mut writer) = writer(&[("peristyle.async", "true"), ("peristyle.async.inflight", "2")]).await;
+    writer.insert(&store, "user1", record("x")).await;
+    writer.insert(&store, "", record("x")).await;
+    assert_eq!(writer.flush(&store).await, Status::BadRequest);
+    store.client().close().await.unwrap();
+    for _ in 0..5 {
+        writer.update(&store, "user1", record("y")).await;
+    }
+    assert_eq!(writer.flush(&store).await, Status::ServiceUnavailable);
+    assert_eq!((writer.sent(), writer.failed()), (7, 6));
 }

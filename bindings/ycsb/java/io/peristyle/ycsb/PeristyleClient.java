@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.CodeSource;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,11 +20,11 @@ import site.ycsb.Status;
 import site.ycsb.StringByteIterator;
 
 /**
- * Drives Peristyle from YCSB. All threads of a process share one client and its connections; each has its own batch of inserts.
+ * Drives Peristyle from YCSB. All threads of a process share one client and its connections; each has its own writes.
  *
  * <p>Properties: {@code peristyle.uri} (default {@code embedded:}), {@code peristyle.table} (default YCSB's {@code table}),
- * {@code peristyle.create}, {@code peristyle.buckets}, {@code peristyle.fieldtype}, {@code peristyle.batchsize} and
- * {@code peristyle.config}.
+ * {@code peristyle.create}, {@code peristyle.buckets}, {@code peristyle.fieldtype}, {@code peristyle.batchsize},
+ * {@code peristyle.async}, {@code peristyle.async.inflight} and {@code peristyle.config}.
  */
 public class PeristyleClient extends DB {
   /** Slow servers, apart from those that refuse. YCSB has no status of its own for them. */
@@ -42,6 +43,13 @@ public class PeristyleClient extends DB {
     Status.SERVICE_UNAVAILABLE,
     TIMEOUT,
   };
+
+  /** What the native half is asked for: an order is one array, since each call into it costs. */
+  private static final byte READ = 0;
+  private static final byte SCAN = 1;
+  private static final byte UPDATE = 2;
+  private static final byte INSERT = 3;
+  private static final byte DELETE = 4;
 
   static {
     loadLibrary();
@@ -105,11 +113,11 @@ public class PeristyleClient extends DB {
   @Override
   public Status read(String table, String key, Set<String> fields, Map<String, ByteIterator> result) {
     try {
-      int[] numbers = numbers(fields);
-      if (numbers == null) {
+      ByteBuffer order = order(READ, key, 0, fields);
+      if (order == null) {
         return Status.BAD_REQUEST;
       }
-      ByteBuffer answer = ByteBuffer.wrap(read(handle, key, numbers));
+      ByteBuffer answer = ByteBuffer.wrap(read(handle, order.array()));
       Status status = STATUSES[answer.get()];
       if (answer.hasRemaining()) {
         readRecord(answer, result);
@@ -124,11 +132,11 @@ public class PeristyleClient extends DB {
   public Status scan(String table, String startkey, int recordcount, Set<String> fields,
       Vector<HashMap<String, ByteIterator>> result) {
     try {
-      int[] numbers = numbers(fields);
-      if (numbers == null) {
+      ByteBuffer order = order(SCAN, startkey, Math.max(recordcount, 0), fields);
+      if (order == null) {
         return Status.BAD_REQUEST;
       }
-      ByteBuffer answer = ByteBuffer.wrap(scan(handle, startkey, recordcount, numbers));
+      ByteBuffer answer = ByteBuffer.wrap(read(handle, order.array()));
       Status status = STATUSES[answer.get()];
       while (answer.hasRemaining()) {
         HashMap<String, ByteIterator> record = new HashMap<>();
@@ -143,28 +151,23 @@ public class PeristyleClient extends DB {
 
   @Override
   public Status update(String table, String key, Map<String, ByteIterator> values) {
-    try {
-      byte[] record = record(values);
-      return record == null ? Status.BAD_REQUEST : STATUSES[update(handle, key, record)];
-    } catch (RuntimeException e) {
-      return failed(e);
-    }
+    return write(UPDATE, key, values);
   }
 
   @Override
   public Status insert(String table, String key, Map<String, ByteIterator> values) {
-    try {
-      byte[] record = record(values);
-      return record == null ? Status.BAD_REQUEST : STATUSES[insert(handle, key, record)];
-    } catch (RuntimeException e) {
-      return failed(e);
-    }
+    return write(INSERT, key, values);
   }
 
   @Override
   public Status delete(String table, String key) {
+    return write(DELETE, key, Collections.emptyMap());
+  }
+
+  private Status write(byte operation, String key, Map<String, ByteIterator> values) {
     try {
-      return STATUSES[delete(handle, key)];
+      ByteBuffer order = order(operation, key, values);
+      return order == null ? Status.BAD_REQUEST : STATUSES[write(handle, order.array())];
     } catch (RuntimeException e) {
       return failed(e);
     }
@@ -175,27 +178,28 @@ public class PeristyleClient extends DB {
     return Status.ERROR;
   }
 
-  /** The numbers of fields, empty for all; null where one is unknown. */
-  private int[] numbers(Set<String> fields) {
-    if (fields == null) {
-      return new int[0];
-    }
-    int[] numbers = new int[fields.size()];
-    int next = 0;
-    for (String field : fields) {
-      Integer number = fieldNumbers.get(field);
-      if (number == null) {
-        return null;
+  /** A read, with the numbers of fields, none for all; null where one is unknown. */
+  private ByteBuffer order(byte operation, String key, int count, Set<String> fields) {
+    ByteBuffer order = order(operation, key, 4 + (fields == null ? 0 : 4 * fields.size()));
+    order.putInt(count);
+    if (fields != null) {
+      for (String field : fields) {
+        Integer number = fieldNumbers.get(field);
+        if (number == null) {
+          return null;
+        }
+        order.putInt(number);
       }
-      numbers[next++] = number;
     }
-    return numbers;
+    return order;
   }
 
-  /** Number, length and bytes of each value; null where a field is unknown. */
-  private byte[] record(Map<String, ByteIterator> values) {
+  /** A write, with number, length and bytes of each value; null where a field is unknown. */
+  private ByteBuffer order(byte operation, String key, Map<String, ByteIterator> values) {
     int size = 0;
-    Map<Integer, byte[]> numbered = new HashMap<>();
+    int count = 0;
+    int[] numbers = new int[values.size()];
+    byte[][] bytes = new byte[values.size()][];
     for (Map.Entry<String, ByteIterator> entry : values.entrySet()) {
       Integer number = fieldNumbers.get(entry.getKey());
       if (number == null) {
@@ -203,17 +207,23 @@ public class PeristyleClient extends DB {
       }
       ByteIterator value = entry.getValue();
       // The bytes of a StringByteIterator are its characters cut to eight bits.
-      byte[] bytes = value instanceof StringByteIterator
+      bytes[count] = value instanceof StringByteIterator
           ? value.toString().getBytes(StandardCharsets.UTF_8)
           : value.toArray();
-      numbered.put(number, bytes);
-      size += 8 + bytes.length;
+      size += 8 + bytes[count].length;
+      numbers[count++] = number;
     }
-    ByteBuffer buffer = ByteBuffer.allocate(size);
-    for (Map.Entry<Integer, byte[]> entry : numbered.entrySet()) {
-      buffer.putInt(entry.getKey()).putInt(entry.getValue().length).put(entry.getValue());
+    ByteBuffer order = order(operation, key, size);
+    for (int place = 0; place < count; place++) {
+      order.putInt(numbers[place]).putInt(bytes[place].length).put(bytes[place]);
     }
-    return buffer.array();
+    return order;
+  }
+
+  /** The operation, and length and bytes of the key, with room for the rest. */
+  private static ByteBuffer order(byte operation, String key, int rest) {
+    byte[] bytes = key.getBytes(StandardCharsets.UTF_8);
+    return ByteBuffer.allocate(5 + bytes.length + rest).put(operation).putInt(bytes.length).put(bytes);
   }
 
   /** How many values, then number, length and bytes of each. */
@@ -230,15 +240,9 @@ public class PeristyleClient extends DB {
 
   private static native String[] fields(long handle);
 
-  private static native byte[] read(long handle, String key, int[] fields);
+  private static native byte[] read(long handle, byte[] order);
 
-  private static native byte[] scan(long handle, String start, int count, int[] fields);
-
-  private static native int update(long handle, String key, byte[] record);
-
-  private static native int insert(long handle, String key, byte[] record);
-
-  private static native int delete(long handle, String key);
+  private static native int write(long handle, byte[] order);
 
   private static native void close(long handle);
 
