@@ -20,7 +20,7 @@ use crate::codec::{Layout, encode_row_key, may_be_empty, newest, stored_row};
 use crate::connection::Call;
 use crate::mutation::{Moment, row_steps};
 use crate::store::Store;
-use crate::wire::{CellName, RowCells, RowStep, RowWrite, calls, thrift2};
+use crate::wire::{CellName, CellValue, Few, RowCells, RowStep, RowWrite, calls, thrift2};
 
 /// How often it is tried anew when another conditional put comes between.
 const MAX_ROUNDS: usize = 32;
@@ -44,7 +44,7 @@ impl Store {
             if !holds(layout, condition, current.as_ref())? {
                 let everything = Projection::default();
                 let current =
-                    current.map(|row| stored_row(layout, row, Some(mutation.key.clone()), &everything)).transpose()?;
+                    current.map(|row| stored_row(layout, &row, Some(mutation.key.clone()), &everything)).transpose()?;
                 return Ok(Comparison { applied: false, current: current.flatten() });
             }
             let check = check(layout, condition, current.as_ref())?;
@@ -69,8 +69,8 @@ impl Store {
         let (timestamp, before) = layout.timestamps_behind(row, newest, self.clock.micros());
         let moment = Moment { timestamp, before, now: self.clock.seconds() };
         let mut write = row_steps(layout, mutation, row, moment)?;
-        let guard = (&layout.guard, Cow::Owned(Uuid::new_v4().as_bytes().to_vec()));
-        write.steps.push(RowStep::Put { cells: vec![guard], timestamp, ttl: None });
+        let guard = CellValue::Bytes(Cow::Owned(Uuid::new_v4().as_bytes().to_vec()));
+        write.steps.push(RowStep::Put { cells: Few::One((&layout.guard, guard)), timestamp, ttl: None });
         Ok(write)
     }
 }
@@ -82,7 +82,7 @@ fn holds(layout: &Layout, condition: &Condition, current: Option<&RowCells>) -> 
         Condition::ColumnAbsent(column) => stored(current, layout.cell(*column)?).is_none(),
         Condition::ColumnEquals(column, expected) => match stored(current, layout.cell(*column)?) {
             Some(bytes) => {
-                let value = decode_value(column_type(layout, *column)?, bytes.clone())?;
+                let value = decode_value(column_type(layout, *column)?, Bytes::copy_from_slice(bytes))?;
                 value.ty() == expected.ty() && Value::cluster_cmp(&value, expected) == Ordering::Equal
             }
             None => false,
@@ -111,11 +111,11 @@ fn check<'a>(
         Condition::ColumnAbsent(_) => None,
     };
     let cell = cell.unwrap_or(&layout.guard);
-    Ok((cell, stored(current, cell).map(|bytes| &**bytes).unwrap_or_default()))
+    Ok((cell, stored(current, cell).unwrap_or_default()))
 }
 
-fn stored<'a>(current: Option<&'a RowCells>, name: &CellName) -> Option<&'a Bytes> {
-    current?.cells.iter().find(|cell| cell.name == *name).map(|cell| &cell.value)
+fn stored<'a>(current: Option<&'a RowCells>, name: &CellName) -> Option<&'a [u8]> {
+    current?.value_of(name)
 }
 
 fn column_type(layout: &Layout, column: usize) -> Result<Type> {

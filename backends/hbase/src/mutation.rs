@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use peristyle_core::codec::value::encode_value;
-use peristyle_core::model::{Ttl, Value};
+use peristyle_core::model::Ttl;
 use peristyle_core::request::{CellWrite, Mutation, Wipe};
 use peristyle_core::{Capability, Error, ErrorKind, Result};
 
 use crate::codec::{Layout, MARKER_VALUE, has_lossy_key, original};
-use crate::wire::{CellName, PutCells, RowStep, RowWrite, StepOfRow};
+use crate::wire::{CellName, CellValue, Few, PutCells, RowStep, RowWrite, StepOfRow};
 
 /// The room that a cell takes beside its value, row, family and qualifier.
 const CELL_OVERHEAD: usize = 24;
@@ -57,13 +56,13 @@ pub(crate) fn plain_put<'a>(
     if more || has_lossy_key(layout, &mutation.key) {
         return Ok(None);
     }
-    let mut cells = Vec::with_capacity(mutation.cells.len());
+    let mut cells = PutCells::default();
     for cell in &mutation.cells {
         match &cell.write {
             CellWrite::Put(value, ttl) if ttl.resolve(layout.spec.default_ttl()).is_none() => {
-                let (name, bytes) = (layout.cell(cell.column)?, value_bytes(value));
-                check_cell(row, name, bytes.len())?;
-                cells.push((name, bytes));
+                let name = layout.cell(cell.column)?;
+                check_cell(row, name, value.size())?;
+                cells.push((name, CellValue::Of(value)));
             }
             _ => return Ok(None),
         }
@@ -86,20 +85,19 @@ pub(crate) fn row_steps<'a>(
         match &cell.write {
             CellWrite::Delete => deletes.push(name),
             CellWrite::Put(value, ttl) => {
-                let bytes = value_bytes(value);
-                check_cell(row, name, bytes.len())?;
-                puts.add(remaining(layout, *ttl, moment), name, bytes);
+                check_cell(row, name, value.size())?;
+                puts.add(remaining(layout, *ttl, moment), name, CellValue::Of(value));
             }
         }
     }
     if let Some(ttl) = mutation.marker {
-        puts.add(remaining(layout, ttl, moment), &layout.marker, Cow::Borrowed(MARKER_VALUE));
+        puts.add(remaining(layout, ttl, moment), &layout.marker, CellValue::Bytes(Cow::Borrowed(MARKER_VALUE)));
     }
     if !puts.0.is_empty()
         && let Some(original) = original(layout, &mutation.key)
     {
         check_cell(row, &layout.original, original.len())?;
-        puts.add(None, &layout.original, Cow::Owned(original));
+        puts.add(None, &layout.original, CellValue::Bytes(Cow::Owned(original)));
     }
     let mut steps = Vec::new();
     if mutation.wipe == Wipe::Row {
@@ -121,30 +119,17 @@ pub(crate) fn row_steps<'a>(
 struct Puts<'a>(Vec<(Option<i64>, PutCells<'a>)>);
 
 impl<'a> Puts<'a> {
-    fn add(&mut self, ttl: Option<i64>, name: &'a CellName, value: Cow<'a, [u8]>) {
+    fn add(&mut self, ttl: Option<i64>, name: &'a CellName, value: CellValue<'a>) {
         match self.0.iter_mut().find(|(other, _)| *other == ttl) {
             Some((_, cells)) => cells.push((name, value)),
-            None => self.0.push((ttl, vec![(name, value)])),
-        }
-    }
-}
-
-/// A value's bytes, which texts and blobs have already.
-fn value_bytes(value: &Value) -> Cow<'_, [u8]> {
-    match value {
-        Value::Text(text) => Cow::Borrowed(text.as_bytes()),
-        Value::Blob(bytes) => Cow::Borrowed(bytes),
-        other => {
-            let mut bytes = Vec::with_capacity(other.size());
-            encode_value(other, &mut bytes);
-            Cow::Owned(bytes)
+            None => self.0.push((ttl, Few::One((name, value)))),
         }
     }
 }
 
 /// When a cell that expires leaves, HBase shows the one below it again: so all below is deleted with its put.
 fn uncovered<'a>(puts: &Puts<'a>, before: i64) -> Option<RowStep<'a>> {
-    let expiring = puts.0.iter().filter(|(ttl, _)| ttl.is_some()).flat_map(|(_, cells)| cells);
+    let expiring = puts.0.iter().filter(|(ttl, _)| ttl.is_some()).flat_map(|(_, cells)| &**cells);
     let cells: Vec<&CellName> = expiring.map(|(name, _)| *name).collect();
     (!cells.is_empty()).then_some(RowStep::DeleteCells { cells, timestamp: before })
 }

@@ -35,7 +35,7 @@ impl RowSize {
     }
 
     fn learn(&self, rows: &[RowCells]) {
-        let cells = rows.iter().flat_map(|row| &row.cells);
+        let cells = rows.iter().flat_map(RowCells::cells);
         let bytes: usize = cells.map(|cell| cell.value.len() + cell.name.qualifier.len() + 24).sum();
         if let Some(average) = bytes.checked_div(rows.len()) {
             self.0.store(average.max(self.0.load(Ordering::Relaxed) / 2), Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Store {
         let row = encode_row_key(layout, key.values())?;
         let call = call.at(self.place(layout, &row));
         let found = calls::get(&self.gateways, &call, &layout.table, &row).await?;
-        found.map_or(Ok(None), |row| stored_row(layout, row, Some(key), columns))
+        found.map_or(Ok(None), |row| stored_row(layout, &row, Some(key), columns))
     }
 
     async fn get_all(
@@ -78,7 +78,7 @@ impl Store {
         let mut answers: Vec<Option<StoredRow>> = keys.iter().map(|_| None).collect();
         for (place, row) in try_join_all(fetch).await?.into_iter().flatten() {
             if let (Some(row), Some(answer)) = (row, answers.get_mut(place)) {
-                *answer = stored_row(layout, row, keys.get_mut(place).map(std::mem::take), columns)?;
+                *answer = stored_row(layout, &row, keys.get_mut(place).map(std::mem::take), columns)?;
             }
         }
         Ok(answers)
@@ -116,7 +116,7 @@ impl Store {
         let mut page = Page::default();
         while page.rows.len() < limit {
             match source.rows.pop_front() {
-                Some(row) => page.rows.extend(stored_row(layout, row, None, columns)?),
+                Some(row) => page.rows.extend(stored_row(layout, &row, None, columns)?),
                 None if source.done => return Ok(page),
                 None => source.fill(self, layout, limit - page.rows.len(), call).await?,
             }
@@ -141,7 +141,7 @@ impl Store {
             let heads = sources.iter_mut().filter(|source| !source.rows.is_empty());
             let least = heads.min_by(|a, b| a.head(layout).cmp(&b.head(layout)));
             let Some(row) = least.and_then(|source| source.rows.pop_front()) else { return Ok(page) };
-            page.rows.extend(stored_row(layout, row, None, &scan.columns)?);
+            page.rows.extend(stored_row(layout, &row, None, &scan.columns)?);
             if page.rows.len() >= scan.limit {
                 page.more = sources.iter().any(|source| !source.done || !source.rows.is_empty());
                 return Ok(page);
@@ -161,7 +161,7 @@ struct Source {
 
 impl Source {
     fn head<'a>(&'a self, layout: &Layout) -> Option<&'a [u8]> {
-        self.rows.front().map(|row| unsalted(layout, &row.row))
+        self.rows.front().map(|row| unsalted(layout, row.row()))
     }
 
     /// Fetches the next rows, so many at most.
@@ -178,18 +178,17 @@ impl Source {
         layout.row_size.learn(&rows);
         self.done = rows.len() < limit;
         for row in rows {
-            if self.reverse && *row.row < *self.span.start {
+            if self.reverse && row.row() < self.span.start.as_slice() {
                 self.done = true;
                 break;
             }
-            let excluded = self.reverse && self.span.end.as_deref() == Some(&*row.row);
+            let excluded = self.reverse && self.span.end.as_deref() == Some(row.row());
             if !excluded {
                 self.rows.push_back(row);
             }
         }
         if let Some(last) = self.rows.back() {
-            let last = last.row.clone();
-            self.span.behind(&last, self.reverse);
+            self.span.behind(last.row(), self.reverse);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use peristyle_core::{Error, Result};
 
 use super::millis::Millis;
 use crate::read::RowSize;
-use crate::wire::{CellName, TableName};
+use crate::wire::{CellName, NameRef, TableName};
 
 /// The longest row key that HBase takes, in bytes.
 const MAX_ROW_KEY: usize = 32_767;
@@ -102,8 +102,8 @@ impl Layout {
     }
 
     /// The index of the column in this cell.
-    pub(crate) fn column(&self, cell: &CellName) -> Option<usize> {
-        let place = self.by_cell.binary_search_by(|(other, _)| other.cmp(cell)).ok()?;
+    pub(crate) fn column(&self, cell: NameRef<'_>) -> Option<usize> {
+        let place = self.by_cell.binary_search_by(|(other, _)| other.order(cell)).ok()?;
         self.by_cell.get(place).map(|(_, index)| *index)
     }
 

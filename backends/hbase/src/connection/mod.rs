@@ -18,11 +18,12 @@ use tokio::time::timeout;
 
 pub(crate) use self::gateways::{Call, Gateways};
 use self::http::Http;
+use self::message::Garbled;
 pub(crate) use self::message::{
-    Arguments, Input, Reader, ServerException, read_bool, read_bytes_list, read_i32, read_i64, read_list, read_nothing,
-    read_optional, read_struct, read_with,
+    Arguments, Fields, Input, Kind, Output, OutputKind, Part, Reader, ServerException, Unread, read_bool,
+    read_bytes_list, read_i32, read_i64, read_list, read_nothing, read_optional, read_struct, read_with,
 };
-use self::message::{Decoded, Garbled, Pending, Wire};
+pub(crate) use self::message::{Decoded, Pending, Wire};
 
 use crate::config::Transport;
 
@@ -30,6 +31,8 @@ use crate::config::Transport;
 const READ_BYTES: usize = 16 << 10;
 /// From so many bytes on a reply is long.
 const LONG_BYTES: usize = 64 << 10;
+/// The largest buffer of a request that is kept for the next one.
+const KEPT_BYTES: usize = 1 << 20;
 /// How long a long reply may stop before it is looked at.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -53,6 +56,8 @@ struct Connection {
     wire: Wire,
     sequence: i32,
     used: Instant,
+    /// Room for the next request, from one before.
+    spare: Vec<u8>,
 }
 
 /// What carries messages.
@@ -71,7 +76,7 @@ impl Connection {
             Transport::Buffered | Transport::Framed => Link::Socket(stream),
             Transport::Http => Link::Http(Http::open(stream, address, tls).await?),
         };
-        Ok(Self { link, wire, sequence: 0, used: Instant::now() })
+        Ok(Self { link, wire, sequence: 0, used: Instant::now(), spare: Vec::new() })
     }
 
     /// Whether it can carry another request: it was used lately, and the gateway neither closed it nor said anything.
@@ -89,7 +94,11 @@ impl Connection {
     fn encode<A: Arguments>(&mut self, method: &str, arguments: &A) -> Result<Vec<u8>, Fault> {
         self.sequence = self.sequence.wrapping_add(1);
         let call = Pending { method, sequence: self.sequence };
-        self.wire.encode(call, arguments).map_err(|error| Fault::Unsent(error.to_string()))
+        let mut request = std::mem::take(&mut self.spare);
+        match self.wire.encode(call, arguments, &mut request) {
+            Ok(()) => Ok(request),
+            Err(error) => Err(Fault::Unsent(error.to_string())),
+        }
     }
 
     /// Sends the bytes of a call and reads the reply. After a fault, or when it is dropped half-way, the connection is of no
@@ -104,6 +113,10 @@ impl Connection {
         let reply = match &mut self.link {
             Link::Socket(stream) => {
                 stream.write_all(&request).await.map_err(Fault::Io)?;
+                if request.capacity() <= KEPT_BYTES {
+                    self.spare = request;
+                    self.spare.clear();
+                }
                 read_reply(stream, wire, call, read).await?
             }
             Link::Http(http) => {

@@ -17,7 +17,7 @@ mod hbase1;
 pub(crate) mod hbase2;
 
 pub(crate) mod calls;
-mod fields;
+mod few;
 mod rows1;
 mod rows2;
 #[cfg(test)]
@@ -26,28 +26,68 @@ mod thrift1;
 pub(crate) mod thrift2;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use peristyle_core::model::{BlockEncoding, Compression, Value};
 
-use peristyle_core::model::{BlockEncoding, Compression};
+pub(crate) use self::few::Few;
+use crate::connection::{Fields, Part};
 
 /// The attribute of a put that limits its life: milliseconds from its timestamp, in 8 bytes.
 const TTL: &[u8] = b"_ttl";
 
+/// A row as it is stored. It shares the buffer of the reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RowCells {
+    reply: Bytes,
+    row: Part,
+    cells: Few<CellParts>,
+}
+
+/// A cell of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct CellParts {
+    family: Part,
+    qualifier: Part,
+    value: Part,
+    timestamp: i64,
+}
+
 /// A cell as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct StoredCell {
-    pub(crate) name: CellName,
-    pub(crate) value: Bytes,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoredCell<'a> {
+    pub(crate) name: NameRef<'a>,
+    pub(crate) value: &'a [u8],
     pub(crate) timestamp: i64,
 }
 
-/// A row as it is stored. Its bytes share the buffer of the reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RowCells {
-    pub(crate) row: Bytes,
-    pub(crate) cells: Vec<StoredCell>,
+/// The name of a cell that is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NameRef<'a> {
+    pub(crate) family: &'a [u8],
+    pub(crate) qualifier: &'a [u8],
+}
+
+impl RowCells {
+    /// The row's key.
+    pub(crate) fn row(&self) -> &[u8] {
+        self.row.of(&self.reply)
+    }
+
+    pub(crate) fn cells(&self) -> impl Iterator<Item = StoredCell<'_>> {
+        self.cells.iter().map(|cell| StoredCell {
+            name: NameRef { family: cell.family.of(&self.reply), qualifier: cell.qualifier.of(&self.reply) },
+            value: cell.value.of(&self.reply),
+            timestamp: cell.timestamp,
+        })
+    }
+
+    /// The value of the cell in this place.
+    pub(crate) fn value_of(&self, name: &CellName) -> Option<&[u8]> {
+        self.cells().find(|cell| name.is(cell.name)).map(|cell| cell.value)
+    }
 }
 
 /// A place in a row.
@@ -57,8 +97,23 @@ pub(crate) struct CellName {
     pub(crate) qualifier: Bytes,
 }
 
+impl CellName {
+    fn of(&self) -> NameRef<'_> {
+        NameRef { family: &self.family, qualifier: &self.qualifier }
+    }
+
+    pub(crate) fn is(&self, other: NameRef<'_>) -> bool {
+        self.of() == other
+    }
+
+    /// By family, and then by qualifier.
+    pub(crate) fn order(&self, other: NameRef<'_>) -> Ordering {
+        self.of().cmp(&other)
+    }
+}
+
 /// Something done to a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RowStep<'a> {
     /// Puts cells at this time. `ttl` is in milliseconds from that time, and may be below 0.
     Put { cells: PutCells<'a>, timestamp: i64, ttl: Option<i64> },
@@ -69,7 +124,32 @@ pub(crate) enum RowStep<'a> {
 }
 
 /// Cells and their values.
-pub(crate) type PutCells<'a> = Vec<(&'a CellName, Cow<'a, [u8]>)>;
+pub(crate) type PutCells<'a> = Few<(&'a CellName, CellValue<'a>)>;
+
+/// What is put into a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum CellValue<'a> {
+    /// The serialised bytes of a value.
+    Of(&'a Value),
+    /// These bytes.
+    Bytes(Cow<'a, [u8]>),
+}
+
+impl CellValue<'_> {
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Of(value) => value.size(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    fn write(&self, fields: &mut Fields<'_, '_>, id: i16) {
+        match self {
+            Self::Of(value) => fields.value(id, value),
+            Self::Bytes(bytes) => fields.bytes(id, bytes),
+        }
+    }
+}
 
 impl RowStep<'_> {
     pub(crate) fn is_put(&self) -> bool {
@@ -97,7 +177,7 @@ impl RowStep<'_> {
     pub(crate) fn size(&self) -> usize {
         let name = |name: &CellName| name.family.len() + name.qualifier.len() + 40;
         80 + match self {
-            Self::Put { cells, .. } => cells.iter().map(|(cell, value)| name(cell) + value.len()).sum(),
+            Self::Put { cells, .. } => cells.iter().map(|(cell, value)| name(cell) + value.size()).sum(),
             Self::DeleteCells { cells, .. } => cells.iter().map(|cell| name(cell)).sum(),
             Self::DeleteRow { .. } => 0,
         }
@@ -105,14 +185,14 @@ impl RowStep<'_> {
 }
 
 /// What is done to one row, in one atomic unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RowWrite<'a> {
     pub(crate) row: &'a [u8],
     pub(crate) steps: Vec<RowStep<'a>>,
 }
 
 /// One thing done to one row, in a batch of many.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StepOfRow<'a> {
     pub(crate) row: &'a [u8],
     pub(crate) step: RowStep<'a>,

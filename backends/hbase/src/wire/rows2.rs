@@ -1,11 +1,8 @@
 //! The calls of Thrift 2 for rows: their arguments as bytes, and rows as they are answered.
 
-use thrift::protocol::{TOutputProtocol, TType};
-
-use super::fields::Fields;
 use super::hbase2::{DELETE_COLUMNS, EQUAL};
-use super::{CellName, RowCells, RowStep, RowWrite, StepOfRow, StoredCell, TTL};
-use crate::connection::{Arguments, Input};
+use super::{CellName, CellParts, Few, RowCells, RowStep, RowWrite, StepOfRow, TTL};
+use crate::connection::{Arguments, Fields, Input, Kind, Output, OutputKind, Unread};
 
 /// `get`.
 pub(super) struct Get<'a> {
@@ -14,11 +11,12 @@ pub(super) struct Get<'a> {
 }
 
 impl Arguments for Get<'_> {
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
-        let mut call = Fields::begin(out)?;
-        call.bytes(1, self.table)?;
-        call.field(2, TType::Struct, |out| write_get(out, self.row))?;
-        call.end()
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()> {
+        let mut call = Fields::begin(out);
+        call.bytes(1, self.table);
+        call.nested(2, |out| write_get(out, self.row));
+        call.end();
+        Ok(())
     }
 }
 
@@ -29,11 +27,12 @@ pub(super) struct GetMultiple<'a> {
 }
 
 impl Arguments for GetMultiple<'_> {
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
-        let mut call = Fields::begin(out)?;
-        call.bytes(1, self.table)?;
-        call.list(2, TType::Struct, self.rows, |out, row| write_get(out, row))?;
-        call.end()
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()> {
+        let mut call = Fields::begin(out);
+        call.bytes(1, self.table);
+        call.list(2, OutputKind::STRUCT, self.rows, |out, row| write_get(out, row));
+        call.end();
+        Ok(())
     }
 }
 
@@ -45,11 +44,12 @@ pub(super) struct Single<'a> {
 }
 
 impl Arguments for Single<'_> {
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
-        let mut call = Fields::begin(out)?;
-        call.bytes(1, self.table)?;
-        call.field(2, TType::Struct, |out| write_step(out, self.row, self.step))?;
-        call.end()
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()> {
+        let mut call = Fields::begin(out);
+        call.bytes(1, self.table);
+        call.nested(2, |out| write_step(out, self.row, self.step));
+        call.end();
+        Ok(())
     }
 }
 
@@ -60,11 +60,12 @@ pub(super) struct Multiple<'a> {
 }
 
 impl Arguments for Multiple<'_> {
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
-        let mut call = Fields::begin(out)?;
-        call.bytes(1, self.table)?;
-        call.list(2, TType::Struct, self.steps, |out, step| write_step(out, step.row, &step.step))?;
-        call.end()
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()> {
+        let mut call = Fields::begin(out);
+        call.bytes(1, self.table);
+        call.list(2, OutputKind::STRUCT, self.steps, |out, step| write_step(out, step.row, &step.step));
+        call.end();
+        Ok(())
     }
 }
 
@@ -75,11 +76,12 @@ pub(super) struct MutateRow<'a> {
 }
 
 impl Arguments for MutateRow<'_> {
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
-        let mut call = Fields::begin(out)?;
-        call.bytes(1, self.table)?;
-        call.field(2, TType::Struct, |out| write_mutations(out, self.write))?;
-        call.end()
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()> {
+        let mut call = Fields::begin(out);
+        call.bytes(1, self.table);
+        call.nested(2, |out| write_mutations(out, self.write));
+        call.end();
+        Ok(())
     }
 }
 
@@ -92,98 +94,102 @@ pub(super) struct CheckAndMutate<'a> {
 }
 
 impl Arguments for CheckAndMutate<'_> {
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
-        let mut call = Fields::begin(out)?;
-        call.bytes(1, self.table)?;
-        call.bytes(2, self.write.row)?;
-        call.bytes(3, &self.checked.family)?;
-        call.bytes(4, &self.checked.qualifier)?;
-        call.i32(5, EQUAL)?;
-        call.bytes(6, self.value)?;
-        call.field(7, TType::Struct, |out| write_mutations(out, self.write))?;
-        call.end()
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()> {
+        let mut call = Fields::begin(out);
+        call.bytes(1, self.table);
+        call.bytes(2, self.write.row);
+        call.bytes(3, &self.checked.family);
+        call.bytes(4, &self.checked.qualifier);
+        call.i32(5, EQUAL);
+        call.bytes(6, self.value);
+        call.nested(7, |out| write_mutations(out, self.write));
+        call.end();
+        Ok(())
     }
 }
 
-fn write_get<P: TOutputProtocol>(out: &mut P, row: &[u8]) -> thrift::Result<()> {
-    let mut get = Fields::begin(out)?;
-    get.bytes(1, row)?;
-    get.end()
+fn write_get(out: &mut Output<'_>, row: &[u8]) {
+    let mut get = Fields::begin(out);
+    get.bytes(1, row);
+    get.end();
 }
 
-fn write_mutations<P: TOutputProtocol>(out: &mut P, write: &RowWrite<'_>) -> thrift::Result<()> {
-    let mut mutations = Fields::begin(out)?;
-    mutations.bytes(1, write.row)?;
-    mutations.list(2, TType::Struct, &write.steps, |out, step| {
-        let mut mutation = Fields::begin(out)?;
+fn write_mutations(out: &mut Output<'_>, write: &RowWrite<'_>) {
+    let mut mutations = Fields::begin(out);
+    mutations.bytes(1, write.row);
+    mutations.list(2, OutputKind::STRUCT, &write.steps, |out, step| {
+        let mut mutation = Fields::begin(out);
         let id = if step.is_put() { 1 } else { 2 };
-        mutation.field(id, TType::Struct, |out| write_step(out, write.row, step))?;
-        mutation.end()
-    })?;
-    mutations.end()
+        mutation.nested(id, |out| write_step(out, write.row, step));
+        mutation.end();
+    });
+    mutations.end();
 }
 
 /// A `TPut` or a `TDelete`. A delete never carries a time to live: what it hides would come back.
-fn write_step<P: TOutputProtocol>(out: &mut P, row: &[u8], step: &RowStep<'_>) -> thrift::Result<()> {
-    let mut fields = Fields::begin(out)?;
-    fields.bytes(1, row)?;
+fn write_step(out: &mut Output<'_>, row: &[u8], step: &RowStep<'_>) {
+    let mut fields = Fields::begin(out);
+    fields.bytes(1, row);
     match step {
         RowStep::Put { cells, timestamp, ttl } => {
-            fields.list(2, TType::Struct, cells, |out, (name, value)| {
-                let mut cell = Fields::begin(out)?;
-                cell.bytes(1, &name.family)?;
-                cell.bytes(2, &name.qualifier)?;
-                cell.bytes(3, value)?;
-                cell.end()
-            })?;
-            fields.i64(3, *timestamp)?;
+            fields.list(2, OutputKind::STRUCT, &**cells, |out, (name, value)| {
+                let mut cell = Fields::begin(out);
+                cell.bytes(1, &name.family);
+                cell.bytes(2, &name.qualifier);
+                value.write(&mut cell, 3);
+                cell.end();
+            });
+            fields.i64(3, *timestamp);
             if let Some(ttl) = ttl {
-                fields.entry(5, Some((TTL, &ttl.to_be_bytes())))?;
+                fields.entry(5, Some((TTL, &ttl.to_be_bytes())));
             }
         }
         RowStep::DeleteCells { cells, timestamp } => {
-            fields.list(2, TType::Struct, cells, |out, name| {
-                let mut column = Fields::begin(out)?;
-                column.bytes(1, &name.family)?;
-                column.bytes(2, &name.qualifier)?;
-                column.i64(3, *timestamp)?;
-                column.end()
-            })?;
-            fields.i64(3, *timestamp)?;
-            fields.i32(4, DELETE_COLUMNS)?;
+            fields.list(2, OutputKind::STRUCT, &**cells, |out, name| {
+                let mut column = Fields::begin(out);
+                column.bytes(1, &name.family);
+                column.bytes(2, &name.qualifier);
+                column.i64(3, *timestamp);
+                column.end();
+            });
+            fields.i64(3, *timestamp);
+            fields.i32(4, DELETE_COLUMNS);
         }
         RowStep::DeleteRow { timestamp } => {
-            fields.i64(3, *timestamp)?;
-            fields.i32(4, DELETE_COLUMNS)?;
+            fields.i64(3, *timestamp);
+            fields.i32(4, DELETE_COLUMNS);
         }
     }
-    fields.end()
+    fields.end();
 }
 
 /// Reads a `TResult`; a row that isn't there has no cells.
-pub(super) fn read_row(input: &mut Input<'_>) -> thrift::Result<Option<RowCells>> {
-    let (mut row, mut cells) = (None, Vec::new());
-    input.fields(|input, id, ty| {
-        match (id, ty) {
-            (1, TType::String) => row = Some(input.bytes()?),
-            (2, TType::List) => cells = input.list(read_cell)?,
-            _ => input.protocol.skip(ty)?,
+pub(super) fn read_row(input: &mut Input<'_>) -> Result<Option<RowCells>, Unread> {
+    let (mut row, mut cells) = (None, Few::default());
+    input.fields(|input, id, kind| {
+        match (id, kind) {
+            (1, Kind::Bytes) => row = Some(input.part()?),
+            (2, Kind::List) => input.each(|input| {
+                cells.push(read_cell(input)?);
+                Ok(())
+            })?,
+            _ => input.skip(kind)?,
         }
         Ok(())
     })?;
-    Ok(row.filter(|_| !cells.is_empty()).map(|row| RowCells { row, cells }))
+    Ok(row.filter(|_| !cells.is_empty()).map(|row| RowCells { reply: input.reply().clone(), row, cells }))
 }
 
 /// Reads a `TColumnValue`.
-fn read_cell(input: &mut Input<'_>) -> thrift::Result<StoredCell> {
-    let mut cell = StoredCell::default();
-    input.fields(|input, id, ty| {
-        match (id, ty) {
-            (1, TType::String) => cell.name.family = input.bytes()?,
-            (2, TType::String) => cell.name.qualifier = input.bytes()?,
-            (3, TType::String) => cell.value = input.bytes()?,
-            (4, TType::I64) => cell.timestamp = input.protocol.read_i64()?,
-            _ => input.protocol.skip(ty)?,
+fn read_cell(input: &mut Input<'_>) -> Result<CellParts, Unread> {
+    let mut cell = CellParts::default();
+    input.fields(|input, id, kind| {
+        match (id, kind) {
+            (1, Kind::Bytes) => cell.family = input.part()?,
+            (2, Kind::Bytes) => cell.qualifier = input.part()?,
+            (3, Kind::Bytes) => cell.value = input.part()?,
+            (4, Kind::I64) => cell.timestamp = input.i64()?,
+            _ => input.skip(kind)?,
         }
         Ok(())
     })?;

@@ -6,11 +6,6 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use bytes::Bytes;
-use peristyle_core::model::Compression;
-use peristyle_core::{Error, Result};
-use thrift::protocol::TSerializable;
-
 use super::hbase1::{
     AtomicIncrementArgs, ColumnDescriptor, CreateTableArgs, NoArgs, ScannerCloseArgs, ScannerGetListArgs,
     ScannerOpenWithScanArgs, TRegionInfo, TScan, TableNameArgs,
@@ -18,8 +13,10 @@ use super::hbase1::{
 use super::rows1::{GetRow, GetRows, Mutate, MutateRows, column, read_row};
 use super::{CellName, NewTable, Region, RowCells, RowStep, RowWrite, ScanSpan, Server, StepOfRow, TableName};
 use crate::connection::{
-    Call, Gateways, Input, read_bytes_list, read_i32, read_i64, read_list, read_nothing, read_with,
+    Call, Gateways, Input, Unread, read_bytes_list, read_i32, read_i64, read_list, read_nothing, read_with,
 };
+use peristyle_core::model::Compression;
+use peristyle_core::{Error, Result};
 
 pub(super) async fn get(gateways: &Gateways, call: &Call, table: &TableName, row: &[u8]) -> Result<Option<RowCells>> {
     let found = gateways.call(call, "getRow", &GetRow { table: &table.bytes(), row }, read_rows).await?;
@@ -34,11 +31,11 @@ pub(super) async fn get_multiple(
     rows: &[&[u8]],
 ) -> Result<Vec<Option<RowCells>>> {
     let found = gateways.call(call, "getRows", &GetRows { table: &table.bytes(), rows }, read_rows).await?;
-    let found: HashMap<Bytes, RowCells> = found.into_iter().flatten().map(|row| (row.row.clone(), row)).collect();
-    Ok(rows.iter().map(|row| found.get(*row).cloned()).collect())
+    let found: HashMap<&[u8], &RowCells> = found.iter().flatten().map(|row| (row.row(), row)).collect();
+    Ok(rows.iter().map(|row| found.get(row).copied().cloned()).collect())
 }
 
-fn read_rows(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<Option<RowCells>>> {
+fn read_rows(input: Option<&mut Input<'_>>) -> std::result::Result<Vec<Option<RowCells>>, Unread> {
     read_with(input, |input| input.list(read_row))
 }
 
@@ -174,15 +171,14 @@ pub(super) async fn differences(
 }
 
 /// Reads a map of families by their names.
-fn read_families(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<ColumnDescriptor>> {
+fn read_families(input: Option<&mut Input<'_>>) -> std::result::Result<Vec<ColumnDescriptor>, Unread> {
     read_with(input, |input| {
-        let map = input.protocol.read_map_begin()?;
         let mut families = Vec::new();
-        for _ in 0..map.size {
+        input.entries(|input| {
             input.bytes()?;
-            families.push(ColumnDescriptor::read_from_in_protocol(input.protocol)?);
-        }
-        input.protocol.read_map_end()?;
+            families.push(input.generated()?);
+            Ok(())
+        })?;
         Ok(families)
     })
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use peristyle_core::model::{BlockEncoding, Compression};
 use peristyle_core::{Error, Result};
-use thrift::protocol::TType;
 
 use super::hbase2::{
     CreateNamespaceArgs, CreateTableArgs, GetNamespaceDescriptorArgs, GetScannerResultsArgs, IncrementArgs,
@@ -14,7 +13,7 @@ use super::hbase2::{
 use super::rows2::{CheckAndMutate, Get, GetMultiple, Multiple, MutateRow, Single, read_row};
 use super::{CellName, NewTable, Region, RowCells, RowWrite, ScanSpan, Server, StepOfRow, TableName};
 use crate::connection::{
-    Call, Gateways, Input, read_bool, read_list, read_nothing, read_optional, read_struct, read_with,
+    Call, Gateways, Input, Kind, read_bool, read_list, read_nothing, read_optional, read_struct, read_with,
 };
 
 pub(crate) async fn get(gateways: &Gateways, call: &Call, table: &TableName, row: &[u8]) -> Result<Option<RowCells>> {
@@ -78,7 +77,7 @@ pub(crate) async fn write_multiple(
     if steps.first().is_some_and(|first| first.step.is_put()) {
         return gateways.call(call, "putMultiple", &arguments, read_nothing).await;
     }
-    let read = |input: Option<&mut Input<'_>>| read_with(input, |input| input.protocol.skip(TType::List));
+    let read = |input: Option<&mut Input<'_>>| read_with(input, |input| input.skip(Kind::List));
     gateways.call(call, "deleteMultiple", &arguments, read).await
 }
 

@@ -1,22 +1,28 @@
 //! Calls and replies as bytes.
 
 mod input;
+mod output;
 
 use bytes::Bytes;
-use thrift::protocol::{
-    TBinaryInputProtocol, TBinaryOutputProtocol, TCompactInputProtocol, TCompactOutputProtocol, TInputProtocol,
-    TMessageIdentifier, TMessageType, TOutputProtocol, TSerializable, TType,
-};
-use thrift::{ApplicationErrorKind, Error as ThriftError};
+use thrift::protocol::{TBinaryOutputProtocol, TCompactOutputProtocol, TSerializable};
 
-pub(crate) use self::input::Input;
-use self::input::Source;
+pub(crate) use self::input::{Input, Kind, Part, Unread};
+pub(crate) use self::output::{Fields, Kind as OutputKind, Output};
 use crate::config::{Protocol, Transport};
 
 /// The longest reply that is read, in bytes.
 pub(super) const MAX_REPLY_BYTES: usize = 256 << 20;
 /// The bytes of a frame's length.
 const FRAME_HEADER: usize = 4;
+/// What begins each message of the binary protocol, before its type, and of the compact one.
+const BINARY_VERSION: [u8; 3] = [0x80, 1, 0];
+const COMPACT_ID: u8 = 0x82;
+const COMPACT_VERSION: u8 = 1;
+/// Types of messages.
+const REPLY: u8 = 2;
+const EXCEPTION: u8 = 3;
+/// The number of the exception that a server answers a method with that it hasn't.
+const UNKNOWN_METHOD: i32 = 1;
 
 /// How messages become bytes on one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,33 +70,39 @@ pub(crate) struct Pending<'a> {
 /// What a call is given: a struct in which each argument is a field.
 pub(crate) trait Arguments {
     /// Writes the struct.
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()>;
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()>;
 }
 
 impl<T: TSerializable> Arguments for T {
-    fn write<P: TOutputProtocol>(&self, out: &mut P) -> thrift::Result<()> {
-        self.write_to_out_protocol(out)
+    fn write(&self, out: &mut Output<'_>) -> thrift::Result<()> {
+        match out.protocol {
+            Protocol::Binary => self.write_to_out_protocol(&mut TBinaryOutputProtocol::new(&mut *out.bytes, true)),
+            Protocol::Compact => self.write_to_out_protocol(&mut TCompactOutputProtocol::new(&mut *out.bytes)),
+        }
     }
 }
 
 impl Wire {
-    /// A call as bytes.
-    pub(crate) fn encode<A: Arguments>(self, call: Pending<'_>, arguments: &A) -> thrift::Result<Vec<u8>> {
-        let mut buffer = Vec::with_capacity(256);
+    /// Puts a call as bytes into an empty buffer.
+    pub(crate) fn encode<A: Arguments>(
+        self,
+        call: Pending<'_>,
+        arguments: &A,
+        buffer: &mut Vec<u8>,
+    ) -> thrift::Result<()> {
         if self.transport == Transport::Framed {
             buffer.extend([0; FRAME_HEADER]);
         }
-        match self.protocol {
-            Protocol::Binary => write_call(&mut TBinaryOutputProtocol::new(&mut buffer, true), call, arguments)?,
-            Protocol::Compact => write_call(&mut TCompactOutputProtocol::new(&mut buffer), call, arguments)?,
-        }
+        let mut out = Output { bytes: buffer, protocol: self.protocol };
+        out.call(call);
+        arguments.write(&mut out)?;
         if self.transport == Transport::Framed {
             let length = u32::try_from(buffer.len() - FRAME_HEADER).unwrap_or(u32::MAX);
             if let Some(header) = buffer.first_chunk_mut::<FRAME_HEADER>() {
                 *header = length.to_be_bytes();
             }
         }
-        Ok(buffer)
+        Ok(())
     }
 
     /// Reads a reply from the bytes that have come so far.
@@ -105,18 +117,14 @@ impl Wire {
         if message.len() > MAX_REPLY_BYTES {
             return Err(Garbled::TooLong);
         }
-        let source = Source::new(&message, self.protocol);
-        let outcome = match self.protocol {
-            Protocol::Binary => read_reply(&mut TBinaryInputProtocol::new(&source, true), &source, call, read),
-            Protocol::Compact => read_reply(&mut TCompactInputProtocol::new(&source), &source, call, read),
-        };
-        match outcome {
-            Ok(reply) if source.left() == 0 => Ok(Decoded::Reply(reply)),
-            Ok(_) => Err(Garbled::Malformed(format!("{} bytes behind a reply", source.left()))),
-            Err(_) if source.ran_out() && self.transport != Transport::Framed => {
-                Ok(Decoded::Incomplete(bytes.len() + 1))
-            }
-            Err(garbled) => Err(garbled),
+        let mut input = Input::new(&message, self.protocol);
+        match read_reply(&mut input, call, read) {
+            Ok(Ok(reply)) if input.left() == 0 => Ok(Decoded::Reply(reply)),
+            Ok(Ok(_)) => Err(Garbled::Malformed(format!("{} bytes behind a reply", input.left()))),
+            Ok(Err(garbled)) => Err(garbled),
+            Err(Unread::Short) if self.transport != Transport::Framed => Ok(Decoded::Incomplete(bytes.len() + 1)),
+            Err(Unread::Short) => Err(Garbled::Malformed("a frame that ends too early".to_owned())),
+            Err(Unread::Malformed(what)) => Err(Garbled::Malformed(what)),
         }
     }
 }
@@ -134,142 +142,150 @@ fn frame(bytes: &Bytes) -> Result<Result<Bytes, usize>, Garbled> {
     Ok(Ok(bytes.slice(FRAME_HEADER..)))
 }
 
-fn write_call<A: Arguments, P: TOutputProtocol>(out: &mut P, call: Pending<'_>, arguments: &A) -> thrift::Result<()> {
-    out.write_message_begin(&TMessageIdentifier::new(call.method, TMessageType::Call, call.sequence))?;
-    arguments.write(out)?;
-    out.write_message_end()?;
-    out.flush()
-}
-
 /// Reads what a call returns; `None` where the reply holds nothing.
-pub(crate) type Reader<T> = fn(Option<&mut Input<'_>>) -> thrift::Result<T>;
+pub(crate) type Reader<T> = fn(Option<&mut Input<'_>>) -> Result<T, Unread>;
 
 /// Reads a struct.
-pub(crate) fn read_struct<T: TSerializable>(input: Option<&mut Input<'_>>) -> thrift::Result<T> {
-    T::read_from_in_protocol(input.ok_or_else(no_result)?.protocol)
+pub(crate) fn read_struct<T: TSerializable>(input: Option<&mut Input<'_>>) -> Result<T, Unread> {
+    input.ok_or_else(no_result)?.generated()
 }
 
 /// Reads what must be there.
 pub(crate) fn read_with<T>(
     input: Option<&mut Input<'_>>,
-    read: impl FnOnce(&mut Input<'_>) -> thrift::Result<T>,
-) -> thrift::Result<T> {
+    read: impl FnOnce(&mut Input<'_>) -> Result<T, Unread>,
+) -> Result<T, Unread> {
     read(input.ok_or_else(no_result)?)
 }
 
 /// Reads a list of structs.
-pub(crate) fn read_list<T: TSerializable>(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<T>> {
-    let input = &mut *input.ok_or_else(no_result)?.protocol;
-    let list = input.read_list_begin()?;
-    let items = (0..list.size).map(|_| T::read_from_in_protocol(input)).collect::<thrift::Result<_>>()?;
-    input.read_list_end()?;
-    Ok(items)
+pub(crate) fn read_list<T: TSerializable>(input: Option<&mut Input<'_>>) -> Result<Vec<T>, Unread> {
+    read_with(input, |input| input.list(Input::generated))
 }
 
 /// Reads a struct that may be left out.
-pub(crate) fn read_optional<T: TSerializable>(input: Option<&mut Input<'_>>) -> thrift::Result<Option<T>> {
-    input.map(|input| T::read_from_in_protocol(input.protocol)).transpose()
+pub(crate) fn read_optional<T: TSerializable>(input: Option<&mut Input<'_>>) -> Result<Option<T>, Unread> {
+    input.map(Input::generated).transpose()
 }
 
 /// Reads a list of bytes.
-pub(crate) fn read_bytes_list(input: Option<&mut Input<'_>>) -> thrift::Result<Vec<Vec<u8>>> {
-    let input = &mut *input.ok_or_else(no_result)?.protocol;
-    let list = input.read_list_begin()?;
-    let items = (0..list.size).map(|_| input.read_bytes()).collect::<thrift::Result<_>>()?;
-    input.read_list_end()?;
-    Ok(items)
+pub(crate) fn read_bytes_list(input: Option<&mut Input<'_>>) -> Result<Vec<Vec<u8>>, Unread> {
+    read_with(input, |input| input.list(|input| input.bytes().map(<[u8]>::to_vec)))
 }
 
 /// Reads a number of 4 bytes.
-pub(crate) fn read_i32(input: Option<&mut Input<'_>>) -> thrift::Result<i32> {
-    input.ok_or_else(no_result)?.protocol.read_i32()
+pub(crate) fn read_i32(input: Option<&mut Input<'_>>) -> Result<i32, Unread> {
+    input.ok_or_else(no_result)?.i32()
 }
 
 /// Reads a number of 8 bytes.
-pub(crate) fn read_i64(input: Option<&mut Input<'_>>) -> thrift::Result<i64> {
-    input.ok_or_else(no_result)?.protocol.read_i64()
+pub(crate) fn read_i64(input: Option<&mut Input<'_>>) -> Result<i64, Unread> {
+    input.ok_or_else(no_result)?.i64()
 }
 
 /// Reads a bool.
-pub(crate) fn read_bool(input: Option<&mut Input<'_>>) -> thrift::Result<bool> {
-    input.ok_or_else(no_result)?.protocol.read_bool()
+pub(crate) fn read_bool(input: Option<&mut Input<'_>>) -> Result<bool, Unread> {
+    input.ok_or_else(no_result)?.bool()
 }
 
 /// Reads the answer of calls that return nothing, or nothing of interest.
-pub(crate) fn read_nothing(input: Option<&mut Input<'_>>) -> thrift::Result<()> {
+pub(crate) fn read_nothing(input: Option<&mut Input<'_>>) -> Result<(), Unread> {
     input.map_or(Ok(()), |_| Err(no_result()))
 }
 
-fn no_result() -> ThriftError {
-    ThriftError::from("a reply without the result that is due")
+fn no_result() -> Unread {
+    Unread::Malformed("a reply without the result that is due".to_owned())
 }
 
 type Reply<T> = Result<T, ServerException>;
 
+/// A message's type, and the sequence number and method of the call that it answers.
+fn read_message<'a>(input: &mut Input<'a>) -> Result<(u8, i32, &'a [u8]), Unread> {
+    let wrong = |start: &[u8]| Unread::Malformed(format!("a message that begins with {start:02x?}"));
+    match input.protocol() {
+        Protocol::Binary => {
+            let start = input.array::<4>()?;
+            let [version @ .., kind] = start;
+            if version != BINARY_VERSION {
+                return Err(wrong(&start));
+            }
+            let method = input.bytes()?;
+            Ok((kind, input.i32()?, method))
+        }
+        Protocol::Compact => {
+            let start = input.array::<2>()?;
+            let [COMPACT_ID, kind] = start else { return Err(wrong(&start)) };
+            if kind & 0x1f != COMPACT_VERSION {
+                return Err(wrong(&start));
+            }
+            let sequence = u32::try_from(input.varint()?).map_err(|_| wrong(&start))?;
+            Ok((kind >> 5, sequence.cast_signed(), input.bytes()?))
+        }
+    }
+}
+
 fn read_reply<T>(
-    input: &mut dyn TInputProtocol,
-    source: &Source<'_>,
+    input: &mut Input<'_>,
     call: Pending<'_>,
     read: Reader<T>,
-) -> Result<Reply<T>, Garbled> {
-    let message = input.read_message_begin().map_err(malformed)?;
-    if message.sequence_number != call.sequence {
-        return Err(Garbled::Sequence { expected: call.sequence, found: message.sequence_number });
+) -> Result<Result<Reply<T>, Garbled>, Unread> {
+    let (kind, found, method) = read_message(input)?;
+    if found != call.sequence {
+        return Ok(Err(Garbled::Sequence { expected: call.sequence, found }));
     }
-    match message.message_type {
-        TMessageType::Reply if message.name == call.method => read_result(input, source, read),
-        TMessageType::Exception => {
-            let error = ThriftError::read_application_error_from_in_protocol(input).map_err(malformed)?;
-            let message = match error.kind {
-                ApplicationErrorKind::UnknownMethod => format!("unknown method: {}", error.message),
-                _ => error.message,
-            };
-            Ok(Err(ServerException { id: 0, message, can_retry: None }))
+    match kind {
+        REPLY if method == call.method.as_bytes() => read_result(input, read).map(Ok),
+        EXCEPTION => read_refusal(input).map(|refusal| Ok(Err(refusal))),
+        _ => {
+            let method = String::from_utf8_lossy(method);
+            Err(Unread::Malformed(format!("a message of type {kind} of {method:?} where {} was asked", call.method)))
         }
-        other => Err(Garbled::Malformed(format!("a {other:?} of {:?} where {} was asked", message.name, call.method))),
     }
 }
 
 /// Field 0 is what is returned; the others are exceptions.
-fn read_result<T>(input: &mut dyn TInputProtocol, source: &Source<'_>, read: Reader<T>) -> Result<Reply<T>, Garbled> {
+fn read_result<T>(input: &mut Input<'_>, read: Reader<T>) -> Result<Reply<T>, Unread> {
     let mut reply = None;
-    input.read_struct_begin().map_err(malformed)?;
-    loop {
-        let field = input.read_field_begin().map_err(malformed)?;
-        match (field.field_type, field.id) {
-            (TType::Stop, _) => break,
-            (_, Some(0)) => {
-                reply = Some(Ok(read(Some(&mut Input { protocol: input, source })).map_err(malformed)?));
-            }
-            (TType::Struct, Some(id)) => reply = Some(Err(read_exception(input, id).map_err(malformed)?)),
-            (ty, _) => input.skip(ty).map_err(malformed)?,
+    input.fields(|input, id, kind| {
+        match (id, kind) {
+            (0, _) => reply = Some(Ok(read(Some(input))?)),
+            (_, Kind::Struct) => reply = Some(Err(read_exception(input, id)?)),
+            _ => input.skip(kind)?,
         }
-        input.read_field_end().map_err(malformed)?;
-    }
-    input.read_struct_end().map_err(malformed)?;
-    reply.map_or_else(|| read(None).map(Ok).map_err(malformed), Ok)
+        Ok(())
+    })?;
+    reply.map_or_else(|| read(None).map(Ok), Ok)
 }
 
 /// Every exception of both interfaces has its message in field 1, and in field 2 whether to try again.
-fn read_exception(input: &mut dyn TInputProtocol, id: i16) -> thrift::Result<ServerException> {
+fn read_exception(input: &mut Input<'_>, id: i16) -> Result<ServerException, Unread> {
     let mut exception = ServerException { id, message: String::new(), can_retry: None };
-    input.read_struct_begin()?;
-    loop {
-        let field = input.read_field_begin()?;
-        match (field.field_type, field.id) {
-            (TType::Stop, _) => break,
-            (TType::String, Some(1)) => exception.message = String::from_utf8_lossy(&input.read_bytes()?).into_owned(),
-            (TType::Bool, Some(2)) => exception.can_retry = Some(input.read_bool()?),
-            (ty, _) => input.skip(ty)?,
+    input.fields(|input, id, kind| {
+        match (id, kind) {
+            (1, Kind::Bytes) => exception.message = String::from_utf8_lossy(input.bytes()?).into_owned(),
+            (2, Kind::Bool) => exception.can_retry = Some(input.bool()?),
+            _ => input.skip(kind)?,
         }
-        input.read_field_end()?;
-    }
-    input.read_struct_end()?;
+        Ok(())
+    })?;
     Ok(exception)
 }
 
-fn malformed(error: ThriftError) -> Garbled {
-    Garbled::Malformed(error.to_string())
+/// What a server answers a call with that it can't make sense of: a message in field 1, and its kind in field 2.
+fn read_refusal(input: &mut Input<'_>) -> Result<ServerException, Unread> {
+    let (mut message, mut number) = (String::new(), 0);
+    input.fields(|input, id, kind| {
+        match (id, kind) {
+            (1, Kind::Bytes) => message = String::from_utf8_lossy(input.bytes()?).into_owned(),
+            (2, Kind::I32) => number = input.i32()?,
+            _ => input.skip(kind)?,
+        }
+        Ok(())
+    })?;
+    if number == UNKNOWN_METHOD {
+        message.insert_str(0, "unknown method: ");
+    }
+    Ok(ServerException { id: 0, message, can_retry: None })
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 use proptest::prelude::*;
-use thrift::protocol::{TFieldIdentifier, TStructIdentifier};
+use thrift::protocol::{
+    TFieldIdentifier, TListIdentifier, TMapIdentifier, TMessageIdentifier, TMessageType, TOutputProtocol,
+    TStructIdentifier, TType,
+};
+use thrift::{ApplicationError, ApplicationErrorKind};
 
 use super::*;
-use crate::wire::hbase2::{TColumnValue, TResult};
+use crate::wire::hbase2::{TColumnValue, TResult, TableArgs};
 
 const WIRES: [Wire; 4] = [
     Wire { transport: Transport::Buffered, protocol: Protocol::Binary },
@@ -105,6 +109,86 @@ fn bytes_behind_a_reply_and_a_reply_without_a_result_are_refused() {
         let more = Bytes::from([&nothing[..], &[0]].concat());
         assert!(matches!(wire.decode(&more, CALL, read_nothing), Err(Garbled::Malformed(_))), "{wire:?}");
     }
+}
+
+#[test]
+fn a_call_begins_as_the_library_begins_it() {
+    for wire in WIRES {
+        for sequence in [-1, 7, 1_000_000] {
+            let theirs = reply(wire, TMessageType::Call, sequence, |out| {
+                TableArgs { table: b"t".into() }.write_to_out_protocol(out).unwrap();
+            });
+            let mut ours = Vec::new();
+            wire.encode(Pending { method: "get", sequence }, &TableArgs { table: b"t".into() }, &mut ours).unwrap();
+            assert_eq!(ours, theirs, "{wire:?} {sequence}");
+        }
+    }
+}
+
+/// One field of each type, in a struct in a list in a map.
+fn write_everything(out: &mut dyn TOutputProtocol) {
+    out.write_map_begin(&TMapIdentifier::new(TType::I16, TType::List, 1)).unwrap();
+    out.write_i16(-3).unwrap();
+    out.write_list_begin(&TListIdentifier::new(TType::Struct, 20)).unwrap();
+    for _ in 0..20 {
+        out.write_struct_begin(&TStructIdentifier::new("all")).unwrap();
+        for (ty, id) in [
+            (TType::Bool, 1),
+            (TType::I08, 2),
+            (TType::I16, 40),
+            (TType::I32, 300),
+            (TType::I64, 301),
+            (TType::Double, 5),
+            (TType::String, 6),
+            (TType::Map, 7),
+        ] {
+            out.write_field_begin(&TFieldIdentifier::new("field", ty, id)).unwrap();
+            match ty {
+                TType::Bool => out.write_bool(true).unwrap(),
+                TType::I08 => out.write_i8(-1).unwrap(),
+                TType::I16 => out.write_i16(i16::MIN).unwrap(),
+                TType::I32 => out.write_i32(i32::MIN).unwrap(),
+                TType::I64 => out.write_i64(i64::MIN).unwrap(),
+                TType::Double => out.write_double(0.5).unwrap(),
+                TType::String => out.write_bytes(&[7; 200]).unwrap(),
+                _ => out.write_map_begin(&TMapIdentifier::new(TType::Bool, TType::Bool, 0)).unwrap(),
+            }
+            out.write_field_end().unwrap();
+        }
+        out.write_field_stop().unwrap();
+        out.write_struct_end().unwrap();
+    }
+}
+
+#[test]
+fn fields_that_are_not_known_are_passed_over() {
+    for wire in WIRES {
+        let bytes = reply(wire, TMessageType::Reply, 7, result_of(9, TType::Map, write_everything));
+        assert_eq!(wire.decode(&bytes, CALL, read_nothing), Ok(Decoded::Reply(Ok(()))), "{wire:?}");
+        for end in 0..bytes.len() {
+            let part = wire.decode(&bytes.slice(..end), CALL, read_nothing).unwrap();
+            assert!(matches!(part, Decoded::Incomplete(_)), "{wire:?} {end}");
+        }
+    }
+}
+
+#[test]
+fn a_method_that_the_gateway_lacks_is_told() {
+    for wire in WIRES {
+        let bytes = reply(wire, TMessageType::Exception, 7, |out| {
+            let error = ApplicationError::new(ApplicationErrorKind::UnknownMethod, "get");
+            thrift::Error::write_application_error_to_out_protocol(&error, out).unwrap();
+        });
+        let told = ServerException { id: 0, message: "unknown method: get".into(), can_retry: None };
+        assert_eq!(wire.decode(&bytes, CALL, read_nothing), Ok(Decoded::Reply(Err(told))), "{wire:?}");
+    }
+}
+
+#[test]
+fn structs_without_end_in_each_other_are_refused() {
+    let bytes = [&[0x80, 1, 0, 2, 0, 0, 0, 3][..], b"get", &[0, 0, 0, 7], &[12, 0, 9].repeat(10_000)].concat();
+    let outcome = WIRES[0].decode(&bytes.into(), CALL, read_nothing);
+    assert!(matches!(&outcome, Err(Garbled::Malformed(what)) if what.contains("deep")), "{outcome:?}");
 }
 
 #[test]
