@@ -4,7 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::stats::whole;
+use hdrhistogram::Histogram;
+
+use crate::stats::{real, whole};
 use crate::target::Measurement;
 
 /// What may be asked for, as a hint.
@@ -29,6 +31,8 @@ pub(crate) struct Late {
     pub(crate) all: u64,
     /// The share that may be slow.
     pub(crate) allowed: f64,
+    /// The percentile over its limit; `None` where nothing was measured.
+    pub(crate) ratio: Option<f64>,
 }
 
 impl Objective {
@@ -40,14 +44,27 @@ impl Objective {
     /// Counts the slow requests of a window.
     pub(crate) fn late(&self, measurement: &Measurement) -> Late {
         let limit = whole(self.limit.as_secs_f64() * 1e9);
-        let (mut slow, mut all) = (0, 0);
-        for (name, histogram) in &measurement.latencies {
-            if self.operation.is_none_or(|operation| operation == *name) {
-                all += histogram.len();
-                slow += histogram.len() - histogram.count_between(0, limit).min(histogram.len());
-            }
+        let of_operation = |name: &&str| self.operation.is_none_or(|operation| operation == *name);
+        let histograms = measurement.latencies.iter().filter(|(name, _)| of_operation(name)).map(|it| it.1);
+        let all = histograms.clone().map(Histogram::len).sum();
+        let within: u64 = histograms.clone().map(|it| it.count_between(0, limit).min(it.len())).sum();
+        let percentile = (all > 0).then(|| self.percentile(histograms)).flatten();
+        Late {
+            objective: self.to_string(),
+            slow: all - within,
+            all,
+            allowed: 1.0 - self.quantile,
+            ratio: percentile.map(|nanos| real(nanos) / real(limit.max(1))),
         }
-        Late { objective: self.to_string(), slow, all, allowed: 1.0 - self.quantile }
+    }
+
+    /// The percentile of several operations together.
+    fn percentile<'h>(&self, mut histograms: impl Iterator<Item = &'h Histogram<u64>>) -> Option<u64> {
+        let mut together = histograms.next()?.clone();
+        for histogram in histograms {
+            together.add(histogram).ok()?;
+        }
+        Some(together.value_at_quantile(self.quantile))
     }
 }
 
@@ -92,8 +109,6 @@ impl fmt::Display for Objective {
 
 #[cfg(test)]
 mod tests {
-    use hdrhistogram::Histogram;
-
     use super::*;
 
     #[test]
@@ -124,5 +139,8 @@ mod tests {
         assert!((of_get.allowed - 0.01).abs() < 1e-12);
         assert_eq!((late("p99<10ms").slow, late("p99<10ms").all, late("query:p99<10ms").all), (10, 200, 0));
         assert_eq!(late("p99<60ms").slow, 0);
+        // The percentile is five times its limit.
+        assert!((of_get.ratio.unwrap() / 5.0 - 1.0).abs() < 0.01 && late("p50<10ms").ratio.unwrap() < 0.11);
+        assert_eq!(late("query:p99<10ms").ratio, None);
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::{LoadSettings, PathsSettings, RampSettings, Settings, Subject};
 use crate::failure::{Failure, Result};
 use crate::machine::{ServerClock, cores};
 use crate::objective::Objective;
-use crate::search::Load;
+use crate::search::{BUDGET, Load};
 use crate::space::{Axis, Point, Space, Span};
 use crate::target::TargetUri;
 use crate::target::sim::{CORES, Server};
@@ -88,7 +88,7 @@ impl Plan {
             batch: Span::up_to(256),
             cores: cores(),
         };
-        Self::new(settings, &Defaults { space, budget: Duration::from_secs(150) })
+        Self::new(settings, &Defaults { space, budget: BUDGET })
     }
 
     /// The plan of a run, whose every range is one number.
@@ -307,7 +307,7 @@ fn flag(axis: Axis) -> &'static str {
 }
 
 /// `runs/<date>-<workload>`, with a number behind it when that day has one already.
-fn default_folder(workload: &str) -> PathBuf {
+pub(crate) fn default_folder(workload: &str) -> PathBuf {
     let now = humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
     let date = now.get(..10).unwrap_or("undated");
     let folder = |suffix: String| PathBuf::from("runs").join(format!("{date}-{workload}{suffix}"));

@@ -28,4 +28,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn it_meets_those_of_the_hardest_servers_in_much_noise() {
+        let hard = ["D, no peak", "drift", "p99", "standstill", "warm-up"];
+        for case in cases().unwrap().into_iter().filter(|case| hard.iter().any(|name| case.name.contains(name))) {
+            let row = judge(&case, 0.05, 20).expect("every search ends");
+            assert!(row.missed().is_empty(), "{}\n{}", header(), row.text());
+        }
+    }
 }

@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use super::baselines::{BASELINES, Found};
 use super::servers::Case;
-use crate::search::{Answer, Climb, Purpose, Search, Step, Trial, Verdict};
+use crate::search::{Answer, BUDGET, Climb, Purpose, Search, Step, Trial, Verdict};
 use crate::space::Point;
 use crate::stats::{Estimate, real};
 use crate::target::sim::{Order, Server};
 use crate::workload::mix;
 
-/// The time that a search has.
-const BUDGET: Duration = Duration::from_secs(120);
 /// What a window costs besides the measured part, as a simulated target has it.
 const WARM_UP: f64 = 0.25;
 /// A search that measures more than this doesn't end.

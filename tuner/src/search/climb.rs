@@ -10,12 +10,17 @@ use super::replay::{Pause, Replay, Time};
 use super::{DELTA, End, Purpose, Search, Step, Trial};
 use crate::space::{Axis, Point, Space, Span};
 
+/// The time of a sweep, where none is given.
+pub(crate) const BUDGET: Duration = Duration::from_secs(150);
 /// Baseline windows before anything else: they are compared with the sentinel's at the end.
 pub(super) const BASELINES: usize = 2;
-/// A round of warm-up that is faster by less than this than the best before it gained nothing.
-const WARMING: f64 = 1.05;
+/// A round of warm-up that is faster by less than this share, or by less than so many standard errors of a window, gained nothing.
+const WARMING: f64 = 0.05;
+const WARM_DOUBT: f64 = 2.5;
 /// Rounds of warm-up in a row that gain nothing before it is over.
 const WARM_ROUNDS: u32 = 2;
+/// The length of a window of the warm-up, in windows: one that is hardly longer than another shows no rise.
+const WARM_UP_WINDOWS: u32 = 2;
 /// The share of the budget for the warm-up at the most.
 const WARM_UP_SHARE: u32 = 4;
 /// How often threads and rows per request are searched in turns.
@@ -42,10 +47,11 @@ impl Climb {
     /// A search that spends at most this time, windows and all; in open loop at so many requests per second.
     pub(crate) fn new(space: Space, budget: Duration, rate: Option<f64>, seed: u64) -> Self {
         let axes = Axis::ALL.into_iter().filter(|axis| !space.on(*axis).is_fixed()).count();
+        let window = window_for(&space, budget);
         let windows = MOST_WINDOWS.get(axes).copied().unwrap_or(u32::MAX);
         Self {
             space,
-            time: Time { budget, window: window_for(&space, budget), rate, windows },
+            time: Time { budget, window, warm_up: window * WARM_UP_WINDOWS, rate, windows },
             seed,
             fits: Fits::default(),
         }
@@ -64,7 +70,7 @@ impl Climb {
             Err(Pause::Hurry) => (run.best().map_or(self.space.lowest(), |it| it.0), false),
             Err(pause) => return Err(pause),
         };
-        Finals { space: &self.space, seed: self.seed, here, complete, budget: self.time.budget }.decide(run)
+        Finals { space: &self.space, seed: self.seed, here, complete }.decide(run)
     }
 
     /// Windows that count for nothing, until some in a row are no faster than the best before them: a server that has just
@@ -77,10 +83,12 @@ impl Climb {
         let mut steady = 0;
         while steady < WARM_ROUNDS && run.spent() < self.time.budget / WARM_UP_SHARE {
             let mut gained = false;
-            for (point, best) in &mut points {
-                let rate = run.measure(*point, Purpose::WarmUp)?.rate;
-                gained |= rate > WARMING * *best;
-                *best = rate.max(*best);
+            for (point, reference) in &mut points {
+                let Trial { rate, std_err, .. } = run.measure(*point, Purpose::WarmUp)?;
+                // What was reached at the last gain stays the measure: many small gains are one.
+                if rate - *reference > (WARMING * rate).max(WARM_DOUBT * std_err) {
+                    (*reference, gained) = (*rate, true);
+                }
             }
             steady = if gained { 0 } else { steady + 1 };
         }
@@ -178,15 +186,15 @@ impl Search for Climb {
         let mut run = Replay::new(history, self.time, &self.fits);
         // The outcome is known: there is no more. What counts is what the replay has gathered.
         let _ = self.decide(&mut run);
-        so_far(&run, history.len(), self.time.budget, end)
+        so_far(&run, history.len(), end)
     }
 }
 
 /// The best of what was measured, unconfirmed.
-pub(super) fn so_far(run: &Replay<'_>, windows: usize, budget: Duration, end: End) -> Answer {
+pub(super) fn so_far(run: &Replay<'_>, windows: usize, end: End) -> Answer {
     let (verdict, stop_reason) = match end {
         End::Interrupted => (Verdict::Interrupted, format!("interrupted after {windows} windows")),
-        End::Budget => (Verdict::BudgetExhausted, out_of_time(windows, budget)),
+        End::Budget => (Verdict::BudgetExhausted, cut_short(run, windows)),
     };
     let choice = |point: Point| {
         let trials = run.tallies().get(&point).map(|tally| tally.trials.clone()).unwrap_or_default();
@@ -207,8 +215,14 @@ pub(super) fn so_far(run: &Replay<'_>, windows: usize, budget: Duration, end: En
     }
 }
 
-pub(super) fn out_of_time(windows: usize, budget: Duration) -> String {
-    let budget = humantime::format_duration(budget);
+/// Why a search ended before it was done.
+pub(super) fn cut_short(run: &Replay<'_>, windows: usize) -> String {
+    if run.has_no_windows() {
+        return format!(
+            "after {windows} windows, the most for these ranges, no choice had held in a fresh run; narrow them"
+        );
+    }
+    let budget = humantime::format_duration(run.budget());
     format!(
         "the budget of {budget} ended after {windows} windows, before the search did; raise --budget or narrow the ranges"
     )
@@ -235,7 +249,7 @@ fn window_for(space: &Space, budget: Duration) -> Duration {
     let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2 + rungs(Axis::Batch) / 2;
     let settled = [Axis::IoThreads, Axis::Pool].into_iter().filter(|axis| !space.on(*axis).is_fixed());
     let settling = 12 * settled.count();
-    let windows = u32::try_from(exploring + settling + 44).unwrap_or(u32::MAX);
+    let windows = u32::try_from(exploring + settling + 47).unwrap_or(u32::MAX);
     // A third on top of each window for its warm-up, connecting, and waiting for the last answers.
     (budget * 3 / 4 / windows).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }

@@ -108,7 +108,7 @@ impl Curve {
     }
 
     /// Values of the line at steps of a few percent, and those that are known.
-    fn values(&self) -> Vec<u32> {
+    pub(crate) fn values(&self) -> Vec<u32> {
         let number = |value: f64| u32::try_from(whole(value)).unwrap_or(u32::MAX);
         let (Some(first), Some(last)) = (self.known.first(), self.known.last()) else { return Vec::new() };
         let steps = std::iter::successors(Some(first.value), |value| Some((value * STEP).max(value + 1.0)));
@@ -143,8 +143,8 @@ impl Curve {
         self.misfit
     }
 
-    /// The logarithm of what the model expects of a point of the line, where it matters.
-    pub(crate) fn expected(&self, line: &Line, point: Point) -> Option<f64> {
+    /// The logarithm of what the model expects of a point of the line, where it matters, with what its coefficients change there.
+    pub(crate) fn expected(&self, line: &Line, point: Point) -> Option<(f64, [f64; 2])> {
         let value = point.on(line.axis);
         let here = line.at(value) == point;
         let best = self.known.iter().map(|known| known.rate).fold(0.0, f64::max);
@@ -152,7 +152,8 @@ impl Curve {
             .known
             .iter()
             .find(|known| here && (known.value - f64::from(value)).abs() < 0.5 && known.rate >= best * MATTERS)?;
-        Some(self.model?.at(known.value).ln())
+        let model = self.model?;
+        Some((model.at(known.value).ln(), model.slopes(known.value)))
     }
 
     /// The estimate at a value.

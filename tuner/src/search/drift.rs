@@ -1,11 +1,9 @@
 //! Whether the target changed while it was measured.
 
-use std::collections::BTreeMap;
-
-use super::Purpose;
 use super::curve::Curve;
 use super::line::Line;
-use super::replay::Replay;
+use super::replay::{Replay, Tally};
+use super::step::{Group, Step, most_certain};
 use crate::space::Point;
 use crate::stats::real_len;
 
@@ -16,66 +14,100 @@ const FAR: f64 = 3.0;
 /// Standard errors of a change beyond what the largest of so many looks shows by chance: where all lies on a curve, for each point
 /// that doesn't, and at the most.
 const CERTAIN: f64 = 0.1;
-const ALONE: f64 = 0.15;
+const ALONE: f64 = 0.12;
 const MOST_CERTAIN: f64 = 0.8;
-/// A sum of weights below which nothing was measured.
-const NOTHING: f64 = 1e-9;
 /// A misfit below which the model is believed.
 const FITS: f64 = 0.025;
-/// How far the curve may be off at a point, at the least.
-const OFF: f64 = 0.01;
+/// Standard errors around those that are certain within which more windows are worth their time.
+const DOUBTFUL: f64 = 1.5;
 
-/// The windows of one point: each with its number, and the logarithm of its rate, less what the curve says if it says anything.
-struct Group {
-    windows: Vec<(usize, f64)>,
-    /// How far that may be off for all of them together; infinite where nothing is known but the windows themselves.
-    off: f64,
+/// A step in what the target gives.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change {
+    /// The window from which on it is there.
+    split: usize,
+    /// As a difference of logarithms.
+    step: f64,
+    /// The step in standard errors.
+    errors: f64,
+    /// How many of them are more than chance.
+    certain: f64,
 }
 
-/// The relative change of the target at the window where it is most certain, if it is certain enough. Points that were measured
-/// both before and after are compared with themselves, and those on the curve with each other too.
-pub(crate) fn drift(run: &Replay<'_>, line: &Line) -> Option<f64> {
+impl Change {
+    /// The relative change, if it is large enough and more than chance.
+    pub(crate) fn found(&self) -> Option<f64> {
+        (self.step.abs() > LEAST && self.errors > self.certain).then(|| self.step.exp_m1())
+    }
+
+    /// Whether a few windows more may show that there is one, or that there is none.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.step.abs() > LEAST / 2.0 && (self.errors - self.certain).abs() < DOUBTFUL
+    }
+}
+
+/// The change of the target at the window where it is most certain. Points that were measured both before and after are compared
+/// with themselves, and those on the curve with each other too, where curve and change together explain what was measured.
+pub(crate) fn drift(run: &Replay<'_>, line: &Line) -> Option<Change> {
     let noise = run.noise().max(1e-4);
     let mut groups = groups(run, line);
     for group in &mut groups {
         tame(&mut group.windows, noise);
     }
-    let changes = (1..run.position()).filter_map(|split| change(&groups, split, noise));
-    let (change, error) = changes.max_by(|a, b| (a.0.abs() / a.1).total_cmp(&(b.0.abs() / b.1)))?;
+    let step = most_certain(&groups, run.position(), noise)?;
+    let step = if step.misfit < FITS {
+        step
+    } else {
+        // Where the curve doesn't fit, neighbours are off alike, and those that were measured early look like a time of their own.
+        for group in &mut groups {
+            group.slopes = None;
+        }
+        most_certain(&groups, run.position(), noise)?
+    };
     // The largest of n normal numbers is about the square root of 2 ln n.
     let certain = (2.0 * real_len(run.position()).ln()).sqrt() + margin(&groups);
-    (change.abs() > LEAST && change.abs() > certain * error).then(|| change.exp_m1())
+    let Step { split, size, error, .. } = step;
+    Some(Change { split, step: size, errors: size.abs() / error, certain })
+}
+
+/// The point that tells most of a change when it is measured once more: one that was measured before, and seldom after.
+pub(crate) fn telling(run: &Replay<'_>, change: &Change) -> Option<Point> {
+    let worth = |tally: &Tally| {
+        let before = real_len(tally.trials.iter().filter(|index| **index < change.split).count());
+        let after = real_len(tally.trials.len()) - before;
+        let known = |after: f64| before * after / (before + after).max(1.0);
+        known(after + 1.0) - known(after)
+    };
+    let good = run.tallies().iter().filter(|(_, tally)| tally.errors == 0 && tally.mean() > 0.0);
+    let worth = good.map(|(point, tally)| (*point, worth(tally))).filter(|it| it.1 > 0.0);
+    worth.max_by(|a, b| a.1.total_cmp(&b.1)).map(|it| it.0)
 }
 
 /// Standard errors beyond what the largest of so many looks shows by chance: more where points are known by themselves alone, for
 /// each of them is a chance of its own.
 fn margin(groups: &[Group]) -> f64 {
-    let alone = groups.iter().filter(|group| group.off.is_infinite() && group.windows.len() > 1).count();
+    let alone = groups.iter().filter(|group| group.slopes.is_none() && group.windows.len() > 1).count();
     (CERTAIN + ALONE * real_len(alone)).min(MOST_CERTAIN)
 }
 
 fn groups(run: &Replay<'_>, line: &Line) -> Vec<Group> {
-    // Where the model doesn't fit, neighbours are off alike, and those that were measured early look like a time of their own.
-    let curve = Curve::of(line, run).filter(|curve| curve.misfit() < FITS);
-    let mut windows: BTreeMap<Point, Vec<(usize, f64)>> = BTreeMap::new();
-    for index in 0..run.position() {
-        let Some(trial) = run.trial(index) else { continue };
-        if trial.probe.purpose != Purpose::WarmUp && trial.rate > 0.0 && trial.errors == 0 {
-            windows.entry(trial.probe.point).or_default().push((index, trial.rate.ln()));
-        }
-    }
-    let group = |(point, mut windows): (Point, Vec<(usize, f64)>)| {
-        let expected = curve.as_ref().and_then(|curve| curve.expected(line, point));
-        for window in &mut windows {
-            window.1 -= expected.unwrap_or_default();
-        }
-        let off = curve
-            .as_ref()
-            .filter(|_| expected.is_some())
-            .map_or(f64::INFINITY, |curve| (2.0 * curve.misfit()).max(OFF));
-        Group { windows, off }
+    let curve = Curve::of(line, run);
+    let windows = |tally: &Tally| -> Vec<(usize, f64)> {
+        let rate = |index: &usize| run.trial(*index).map_or(0.0, |trial| trial.rate);
+        let counted = tally.trials.iter().map(|index| (*index, rate(index))).filter(|it| it.1 > 0.0);
+        counted.map(|(index, rate)| (index, rate.ln())).collect()
     };
-    windows.into_iter().map(group).collect()
+    let group = |(point, tally): (&Point, &Tally)| {
+        let mut windows = windows(tally);
+        let expected = curve.as_ref().and_then(|curve| curve.expected(line, *point));
+        let (level, slopes) = expected.map_or((0.0, None), |(level, slopes)| (level, Some(slopes)));
+        for window in &mut windows {
+            window.1 -= level;
+        }
+        Group { windows, slopes }
+    };
+    let works = run.tallies().iter().filter(|(_, tally)| tally.errors == 0);
+    works.map(group).filter(|group| !group.windows.is_empty()).collect()
 }
 
 /// Draws single windows that lie far from the others of their point towards them: a standstill is no drift.
@@ -91,29 +123,4 @@ fn tame(windows: &mut [(usize, f64)], noise: f64) {
     for window in windows {
         window.1 = window.1.clamp(median - most, median + most);
     }
-}
-
-/// The change at one window, as a difference of logarithms, with its standard error: least squares with a level and a step,
-/// where the windows of a point share how far the curve is off there.
-fn change(groups: &[Group], split: usize, noise: f64) -> Option<(f64, f64)> {
-    // The normal equations of both unknowns, by generalised least squares.
-    let (mut level, mut both, mut step, mut of_level, mut of_step) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for Group { windows, off } in groups {
-        let after: Vec<f64> = windows.iter().filter(|it| it.0 >= split).map(|it| it.1).collect();
-        let (n, m) = (real_len(windows.len()), real_len(after.len()));
-        let (sum, sum_after) = (windows.iter().map(|it| it.1).sum::<f64>(), after.iter().sum::<f64>());
-        let shared = if off.is_finite() { off * off / (noise * noise + n * off * off) } else { 1.0 / n };
-        level += n - shared * n * n;
-        both += m - shared * n * m;
-        step += m - shared * m * m;
-        of_level += sum - shared * n * sum;
-        of_step += sum_after - shared * m * sum;
-    }
-    // Without a curve there is no common level, only the step within each point.
-    if level < NOTHING {
-        return (step > NOTHING).then(|| (of_step / step, noise / step.sqrt()));
-    }
-    let determinant = level * step - both * both;
-    (determinant > NOTHING)
-        .then(|| ((level * of_step - both * of_level) / determinant, noise * (level / determinant).sqrt()))
 }

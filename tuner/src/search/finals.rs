@@ -1,14 +1,14 @@
 //! The end of a sweep: the best points in turns, the verdict, and a fresh run of what is reported.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::answer::{Answer, Ceiling, Choice, Verdict};
-use super::climb::{BASELINES, cheaper, out_of_time, so_far};
+use super::climb::{BASELINES, cheaper, cut_short, so_far};
 use super::curve::Curve;
-use super::drift::drift;
+use super::drift::{Change, drift, telling};
+use super::late::Latencies;
 use super::line::Line;
-use super::replay::{Pause, Replay, Tally};
+use super::replay::{CONFIRMATION, Pause, Replay, Tally};
 use super::{COLLAPSE, DELTA, End, Purpose, Trial};
 use crate::space::{Axis, Point, Space};
 use crate::stats::{Estimate, welch};
@@ -28,6 +28,8 @@ const ATTEMPTS: u32 = 3;
 /// Windows of the fresh run: of the knee, and of the peak where that is another point.
 const OF_KNEE: u32 = 5;
 const OF_PEAK: u32 = 4;
+/// Windows at the most by which a doubtful change of the target is made certain.
+const LOOKS: u32 = 12;
 /// What is left of throughput after a collapse, at the most.
 const BROKEN: f64 = 0.5;
 /// A confidence interval wider than this, on either side, tells no points apart.
@@ -41,7 +43,6 @@ pub(crate) struct Finals<'s> {
     pub(crate) here: Point,
     /// Whether everything was explored.
     pub(crate) complete: bool,
-    pub(crate) budget: Duration,
 }
 
 /// The windows of one purpose by point.
@@ -49,7 +50,7 @@ type Samples = BTreeMap<Point, Tally>;
 
 impl Finals<'_> {
     pub(crate) fn decide(&self, run: &mut Replay<'_>) -> Result<Answer, Pause> {
-        run.enter_finals();
+        run.keep(CONFIRMATION);
         let edge = match self.rising(run) {
             Ok(edge) => edge,
             Err(Pause::Hurry) => None,
@@ -63,16 +64,15 @@ impl Finals<'_> {
         }
         let (knee, peak) = match self.confirm(run, edge) {
             Ok(Some(chosen)) => chosen,
-            Ok(None) | Err(Pause::Hurry) => return Ok(so_far(run, run.position(), self.budget, End::Budget)),
+            Ok(None) | Err(Pause::Hurry) => return Ok(so_far(run, run.position(), End::Budget)),
             Err(pause) => return Err(pause),
         };
-        for _ in 0..BASELINES {
-            match run.measure(self.space.lowest(), Purpose::Sentinel) {
-                Ok(_) => {}
-                Err(Pause::Hurry) => break,
-                Err(pause) => return Err(pause),
-            }
+        run.keep(0);
+        match self.look_back(run) {
+            Ok(()) | Err(Pause::Hurry) => {}
+            Err(pause) => return Err(pause),
         }
+        let edge = edge.or_else(|| self.ends_at(knee.point));
         Ok(self.answer(run, knee, peak, edge))
     }
 
@@ -82,6 +82,7 @@ impl Finals<'_> {
         for round in 0..MOST_ROUNDS {
             // Where a finalist has failed, the cliff lies nearer than it seemed.
             self.line(Axis::Threads).approach(run)?;
+            self.line(Axis::Threads).approach_limit(run, u32::MAX)?;
             let Some((knee, peak)) = self.choose(run, &[]) else { return Ok(()) };
             let points = if knee == peak { vec![knee] } else { vec![knee, peak] };
             let curve = Curve::of(&self.line(Axis::Threads), run);
@@ -95,6 +96,19 @@ impl Finals<'_> {
             for point in order {
                 run.measure(point, Purpose::Finalist)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Measures again what was measured before, until it is certain that the target has changed, or that it hasn't.
+    fn look_back(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
+        for _ in 0..BASELINES {
+            run.measure(self.space.lowest(), Purpose::Sentinel)?;
+        }
+        for _ in 0..LOOKS {
+            let doubt = drift(run, &self.line(Axis::Threads)).filter(Change::is_doubtful);
+            let Some(point) = doubt.and_then(|change| telling(run, &change)) else { return Ok(()) };
+            run.measure(point, Purpose::Sentinel)?;
         }
         Ok(())
     }
@@ -114,7 +128,11 @@ impl Finals<'_> {
         let line = self.line(Axis::Threads);
         let curve = Curve::of(&line, run)?;
         let allowed = |value: &u32| !rejected.contains(&line.at(*value));
-        let working: Vec<u32> = line.working(run).into_iter().filter(allowed).collect();
+        let mut working: Vec<u32> = line.working(run).into_iter().filter(allowed).collect();
+        if let Some(latencies) = Latencies::of(&line, run, &curve) {
+            let calmest = working.iter().copied().min_by(|a, b| latencies.at(*a).total_cmp(&latencies.at(*b)));
+            working.retain(|value| latencies.are_met(*value) || Some(*value) == calmest);
+        }
         let peak = working.iter().copied().max_by(|a, b| curve.rate(*a).total_cmp(&curve.rate(*b)))?;
         let enough = curve.rate(peak) * (1.0 - DELTA + curve.doubt(peak).min(DELTA));
         let knee = working.iter().copied().find(|value| curve.rate(*value) >= enough)?;
@@ -143,16 +161,28 @@ impl Finals<'_> {
         Ok(None)
     }
 
+    /// The axis of threads, where the knee is its last value: everything below gives less.
+    fn ends_at(&self, knee: Point) -> Option<Axis> {
+        let ends = self.space.is_open(Axis::Threads) && knee.threads == self.space.threads.hi();
+        ends.then_some(Axis::Threads)
+    }
+
     /// Measures the chosen knee and peak afresh, in turns. A choice that fails, or falls behind the peak by more than it may,
     /// makes room for the next one; `None` after too many.
     fn confirm(&self, run: &mut Replay<'_>, edge: Option<Axis>) -> Result<Option<(Choice, Choice)>, Pause> {
+        run.keep(OF_KNEE);
         let mut rejected = Vec::new();
         let mut fresh = Samples::new();
         for _ in 0..ATTEMPTS {
+            let below = rejected.iter().map(|point: &Point| point.threads).min().unwrap_or(u32::MAX);
+            match self.line(Axis::Threads).approach_limit(run, below) {
+                Ok(()) | Err(Pause::Hurry) => {}
+                Err(pause) => return Err(pause),
+            }
             let Some((knee, peak)) = self.choose(run, &rejected) else { return Ok(None) };
             let knee = if edge.is_some() { peak } else { knee };
             measure_fresh(run, knee, peak, &mut fresh)?;
-            let failed = [knee, peak].into_iter().find(|point| fresh.get(point).is_none_or(|it| !it.is_feasible()));
+            let failed = [knee, peak].into_iter().find(|point| fresh.get(point).is_none_or(|it| !it.meets_all()));
             if let Some(point) = failed {
                 rejected.push(point);
                 match self.line(Axis::Threads).approach(run) {
@@ -178,21 +208,22 @@ impl Finals<'_> {
     }
 
     fn answer(&self, run: &Replay<'_>, knee: Choice, peak: Choice, edge: Option<Axis>) -> Answer {
-        let (verdict, stop_reason) = if let Some(change) = drift(run, &self.line(Axis::Threads)) {
-            (Verdict::Unstable, drifted(change))
-        } else if let Some(width) = too_vague(run, &knee) {
-            (Verdict::Unstable, vague(width))
-        } else if !self.complete {
-            (Verdict::BudgetExhausted, out_of_time(run.position(), self.budget))
-        } else if let Some(axis) = edge {
-            let span = self.space.on(axis);
-            (
-                Verdict::NoPeakInRange,
-                format!("rows/s still rise at the end of {} {span}; raise it to find the peak", axis.name()),
-            )
-        } else {
-            (Verdict::KneeFound, "every range was searched, and the knee held in a fresh run".into())
-        };
+        let (verdict, stop_reason) =
+            if let Some(change) = drift(run, &self.line(Axis::Threads)).and_then(|it| it.found()) {
+                (Verdict::Unstable, drifted(change))
+            } else if let Some(width) = too_vague(run, &knee) {
+                (Verdict::Unstable, vague(width))
+            } else if !self.complete {
+                (Verdict::BudgetExhausted, cut_short(run, run.position()))
+            } else if let Some(axis) = edge {
+                let span = self.space.on(axis);
+                (
+                    Verdict::NoPeakInRange,
+                    format!("rows/s still rise at the end of {} {span}; raise it to find the peak", axis.name()),
+                )
+            } else {
+                (Verdict::KneeFound, "every range was searched, and the knee held in a fresh run".into())
+            };
         let cheaper = cheaper(run, knee.point);
         let ceiling = run.ceiling().or_else(|| self.collapse(run));
         let knee = (verdict != Verdict::NoPeakInRange).then_some(knee);

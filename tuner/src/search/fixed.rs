@@ -23,7 +23,7 @@ impl Fixed {
     /// A run that takes about this time.
     pub(crate) fn new(point: Point, budget: Duration, rate: Option<f64>) -> Self {
         let window = (budget * 3 / 4 / (WINDOWS + 1)).max(Duration::from_millis(100));
-        Self { point, time: Time { budget, window, rate, windows: u32::MAX } }
+        Self { point, time: Time { budget, window, warm_up: window, rate, windows: u32::MAX } }
     }
 
     fn measure(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
@@ -38,7 +38,7 @@ impl Fixed {
     fn answer(&self, run: &Replay<'_>) -> Option<Answer> {
         let tally = run.tallies().get(&self.point)?;
         let ceiling = run.ceiling();
-        let works = tally.is_feasible();
+        let works = tally.meets_all();
         let stop_reason = match &ceiling {
             None if works => "one point was asked for, and it was measured".into(),
             None => format!("{} did nothing at all", self.point),
@@ -70,6 +70,6 @@ impl Search for Fixed {
         // Only what the replay has gathered counts.
         let _ = self.measure(&mut run);
         let measured = self.answer(&run).filter(|_| end == End::Budget);
-        measured.unwrap_or_else(|| Answer { knee: None, ..so_far(&run, history.len(), self.time.budget, end) })
+        measured.unwrap_or_else(|| Answer { knee: None, ..so_far(&run, history.len(), end) })
     }
 }

@@ -1,6 +1,7 @@
 //! The search along one axis.
 
 use super::curve::Curve;
+use super::late::Latencies;
 use super::replay::{Pause, Replay, Tally};
 use super::{DELTA, Purpose};
 use crate::space::{Axis, Point, Span};
@@ -20,6 +21,8 @@ const CLIFF: f64 = 0.7;
 const MISFIT: f64 = 0.02;
 /// Values closer than this share of themselves can't be told apart.
 const NEAR: u32 = 12;
+/// The same where latency is at its limit.
+const CLOSE: u32 = 30;
 
 /// Rounds of measuring again what chance may have decided, and the doubt that is left to it.
 const SETTLING: usize = 5;
@@ -148,11 +151,23 @@ impl Line {
             let Some(curve) = Curve::of(self, run) else { return Ok(()) };
             let peak = curve.peak().map(|it| it.0);
             let middles = if curve.misfit() > MISFIT { self.middles(run) } else { Vec::new() };
+            self.approach_limit(run, u32::MAX)?;
             let proposals = [curve.knee(), peak].into_iter().flatten().chain(middles);
             let Some(value) = proposals.into_iter().find(|value| self.is_new(run, *value)) else { return Ok(()) };
             run.explore(self.at(value))?;
         }
         Ok(())
+    }
+
+    /// Measures the highest value, below another one, that likely meets the latency objectives.
+    pub(crate) fn approach_limit(&self, run: &mut Replay<'_>, below: u32) -> Result<(), Pause> {
+        let Some(curve) = Curve::of(self, run) else { return Ok(()) };
+        let limit = Latencies::of(self, run, &curve).and_then(|latencies| latencies.limit(below));
+        let is_new = |limit: &u32| self.tallies(run).iter().all(|it| it.0.abs_diff(*limit) * CLOSE > *limit);
+        match limit.filter(is_new) {
+            Some(value) => run.explore(self.at(value)).map(|_| ()),
+            None => Ok(()),
+        }
     }
 
     /// The middles between the best value and its neighbours.

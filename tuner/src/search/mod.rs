@@ -9,9 +9,11 @@ mod curve;
 mod drift;
 mod finals;
 mod fixed;
+mod late;
 mod line;
 mod ramp;
 mod replay;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -20,7 +22,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::answer::{Alternative, Answer, Ceiling, Choice, Verdict};
-pub(crate) use self::climb::Climb;
+pub(crate) use self::climb::{BUDGET, Climb};
 pub(crate) use self::fixed::Fixed;
 pub(crate) use self::ramp::{Load, NOT_REACHED, Ramp, late_collapse};
 use crate::objective::{Late, Objective};
@@ -109,6 +111,11 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Whether its windows count as they come: a choice is never made by leaving out what speaks against it.
+    pub(crate) fn is_fresh(self) -> bool {
+        matches!(self, Self::WarmUp | Self::Confirm | Self::Hold)
+    }
+
     /// Its name in the journal.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -157,6 +164,12 @@ impl Trial {
             late: objectives.iter().map(|objective| objective.late(measurement)).collect(),
             spent,
         }
+    }
+
+    /// The latency that misses its objective most, over its limit, as a logarithm: above 0 it misses.
+    pub(crate) fn over(&self) -> Option<f64> {
+        let ratios = self.late.iter().filter_map(|late| late.ratio);
+        ratios.filter(|ratio| *ratio > 0.0).map(f64::ln).max_by(f64::total_cmp)
     }
 
     /// Whether the offered rate was reached; in closed loop there is none.

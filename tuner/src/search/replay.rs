@@ -11,7 +11,7 @@ use super::curve::Fits;
 use super::{Ceiling, Probe, Purpose, Trial, missed};
 use crate::objective::Late;
 use crate::space::Point;
-use crate::stats::{real, real_len};
+use crate::stats::real_len;
 
 /// Why the procedure can't go on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,8 @@ pub(crate) struct Tally {
     pub(crate) cause: Option<String>,
     /// Slow requests of all windows, by objective.
     pub(crate) late: Vec<Late>,
+    /// By how much each window misses its objectives, see [`Trial::over`].
+    pub(crate) over: Vec<f64>,
 }
 
 impl Tally {
@@ -44,6 +46,7 @@ impl Tally {
         self.rates.push(trial.rate);
         self.std_err = self.std_err.max(trial.std_err);
         self.trials.push(index);
+        self.over.extend(trial.over());
         self.errors += trial.errors;
         if trial.cause.is_some() {
             self.cause.clone_from(&trial.cause);
@@ -56,9 +59,30 @@ impl Tally {
         }
     }
 
-    /// Whether no window had an error, something was done, and no latency objective is clearly missed.
+    /// Whether no window had an error, something was done, and no latency objective is clearly missed: by more than windows of the
+    /// same point differ.
     pub(crate) fn is_feasible(&self) -> bool {
-        self.errors == 0 && self.rates.iter().any(|rate| *rate > 0.0) && missed(&self.late).is_none()
+        let chance = CLEARLY * self.noise();
+        self.works() && !(missed(&self.late).is_some() && self.over().is_none_or(|over| over > chance))
+    }
+
+    /// The relative standard error of its mean, from the differences within windows.
+    fn noise(&self) -> f64 {
+        BETWEEN * self.std_err / self.mean().max(f64::MIN_POSITIVE) / real_len(self.rates.len().max(1)).sqrt()
+    }
+
+    /// Whether no window had an error, something was done, and what was seen of latencies doesn't refute an objective.
+    pub(crate) fn meets_all(&self) -> bool {
+        self.works() && missed(&self.late).is_none()
+    }
+
+    fn works(&self) -> bool {
+        self.errors == 0 && self.rates.iter().any(|rate| *rate > 0.0)
+    }
+
+    /// By how much the objectives are missed on average, as a logarithm; `None` where there are none.
+    pub(crate) fn over(&self) -> Option<f64> {
+        (!self.over.is_empty()).then(|| self.over.iter().sum::<f64>() / real_len(self.over.len()))
     }
 
     /// The mean over the windows.
@@ -74,6 +98,8 @@ pub(crate) struct Time {
     pub(crate) budget: Duration,
     /// One window, warm-up not counted.
     pub(crate) window: Duration,
+    /// One window of the warm-up.
+    pub(crate) warm_up: Duration,
     /// Requests per second in open loop.
     pub(crate) rate: Option<f64>,
     /// Windows at the most.
@@ -88,10 +114,17 @@ pub(crate) const CONFIRMATION: u32 = 9;
 const PRIOR_PAIRS: f64 = 3.0;
 /// How much windows differ beyond what the differences within one show.
 const BETWEEN: f64 = 1.4;
+/// How often a window in which the target stood still is measured again.
+const AGAIN: u32 = 2;
+/// How many times as much as usual such a window varies within itself, and what is usual at the least.
+const STOOD_STILL: f64 = 3.0;
+const LEAST_USUAL: f64 = 0.02;
 /// Windows of the warm-up that count towards the most windows; a server that takes longer to warm up is not searched less for that.
 const FREE_WARM_UPS: usize = 7;
 /// Failed requests of one window that are more than chance.
 const CERTAIN: u64 = 5;
+/// Standard errors by which a latency objective is clearly missed, at 5 %.
+const CLEARLY: f64 = 1.645;
 
 /// A history under replay.
 #[derive(Debug)]
@@ -110,23 +143,47 @@ impl<'h> Replay<'h> {
         Self { history, next: 0, fits, reserve: RESERVE, time, tallies: BTreeMap::new() }
     }
 
-    /// The result of this window, if it is in the history and there was time for it.
+    /// The result of this window, if it is in the history and there was time for it. One in which the target stood still for a
+    /// while says nothing of its point, so it is measured again, unless that is how the point is.
     pub(crate) fn measure(&mut self, point: Point, purpose: Purpose) -> Result<&'h Trial, Pause> {
-        let index = self.next;
-        match self.history.get(index).filter(|trial| trial.probe.point == point && trial.probe.purpose == purpose) {
+        for _ in 0..AGAIN {
+            let trial = self.take(point, purpose)?;
+            if purpose.is_fresh() || !self.stood_still(trial) {
+                return Ok(self.count(trial));
+            }
+        }
+        let trial = self.take(point, purpose)?;
+        Ok(self.count(trial))
+    }
+
+    /// The next window of the history.
+    fn take(&mut self, point: Point, purpose: Purpose) -> Result<&'h Trial, Pause> {
+        match self.history.get(self.next).filter(|trial| trial.probe.point == point && trial.probe.purpose == purpose) {
             Some(trial) => {
                 self.next += 1;
-                if purpose != Purpose::WarmUp {
-                    self.tallies.entry(point).or_default().add(index, trial);
-                }
                 Ok(trial)
             }
             None if self.has_time_for(purpose) => {
-                let Time { window, rate, .. } = self.time;
+                let Time { window, warm_up, rate, .. } = self.time;
+                let window = if purpose == Purpose::WarmUp { warm_up } else { window };
                 Err(Pause::Measure(Probe { point, purpose, window, rate }))
             }
             None => Err(Pause::Hurry),
         }
+    }
+
+    /// Adds the window that was taken last to what is known.
+    fn count(&mut self, trial: &'h Trial) -> &'h Trial {
+        if trial.probe.purpose != Purpose::WarmUp {
+            self.tallies.entry(trial.probe.point).or_default().add(self.next - 1, trial);
+        }
+        trial
+    }
+
+    /// Whether a window varies far more within itself than the others do, though nothing failed.
+    fn stood_still(&self, trial: &Trial) -> bool {
+        let usual = self.within().max(LEAST_USUAL);
+        trial.errors == 0 && trial.std_err >= STOOD_STILL * usual * trial.rate
     }
 
     /// The rate of a point when it is explored; `None` where it fails. One error may be chance, so a failure is tried twice;
@@ -139,17 +196,17 @@ impl<'h> Replay<'h> {
         if first.is_feasible() {
             return Ok(Some(first.rate));
         }
-        if first.errors > CERTAIN || first.late.iter().any(|late| real(late.slow) > 2.0 * late.allowed * real(late.all))
-        {
+        let is_late = |run: &Self| first.errors == 0 && run.tallies.get(&point).is_some_and(|it| !it.is_feasible());
+        if first.errors > CERTAIN || first.rate > 0.0 && is_late(self) {
             return Ok(None);
         }
         let again = self.measure(point, Purpose::Explore)?;
-        Ok(again.is_feasible().then_some(again.rate))
+        Ok((again.errors == 0 && again.rate > 0.0 && !is_late(self)).then_some(again.rate))
     }
 
-    /// From now on exploring need leave no more than the fresh run.
-    pub(crate) fn enter_finals(&mut self) {
-        self.reserve = CONFIRMATION;
+    /// From now on so many windows must be left, by all but those of the fresh run.
+    pub(crate) fn keep(&mut self, windows: u32) {
+        self.reserve = windows;
     }
 
     /// The fits of all replays.
@@ -175,12 +232,17 @@ impl<'h> Replay<'h> {
     /// The point with the highest mean, among those without errors.
     pub(crate) fn best(&self) -> Option<(Point, f64)> {
         let feasible = self.tallies.iter().filter(|(_, tally)| tally.is_feasible());
-        feasible.map(|(point, tally)| (*point, tally.mean())).max_by(|a, b| a.1.total_cmp(&b.1))
+        // One that likely meets the objectives comes before one that only may.
+        let likely = |tally: &Tally| tally.over().is_none_or(|over| over <= -tally.noise());
+        let order = |tally: &Tally| (likely(tally), tally.mean());
+        let by_order = |a: &(bool, f64), b: &(bool, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+        let best = feasible.max_by(|a, b| by_order(&order(a.1), &order(b.1)));
+        best.map(|(point, tally)| (*point, tally.mean()))
     }
 
     /// The cheapest point that failed, or missed a latency objective.
     pub(crate) fn ceiling(&self) -> Option<Ceiling> {
-        let infeasible = |tally: &Tally| tally.errors > 0 || missed(&tally.late).is_some();
+        let infeasible = |tally: &Tally| tally.errors > 0 || missed(&tally.late).is_some() && !tally.is_feasible();
         let (point, tally) = self.tallies.iter().find(|(_, tally)| infeasible(tally))?;
         let objective = missed(&tally.late).map(|late| late.objective.clone());
         let cause = tally.cause.clone().or(objective).unwrap_or_else(|| "unknown".into());
@@ -193,32 +255,52 @@ impl<'h> Replay<'h> {
         done.map_or(Duration::ZERO, |trial| trial.spent)
     }
 
+    /// The time that there is.
+    pub(crate) fn budget(&self) -> Duration {
+        self.time.budget
+    }
+
+    /// Whether the windows that it may take came to an end, rather than the time.
+    pub(crate) fn has_no_windows(&self) -> bool {
+        !self.has_windows(CONFIRMATION)
+    }
+
+    /// Whether so many windows more may be measured.
+    fn has_windows(&self, windows: u32) -> bool {
+        let warm_ups = self.history.iter().take_while(|trial| trial.probe.purpose == Purpose::WarmUp).count();
+        let done = u32::try_from(self.next - warm_ups.saturating_sub(FREE_WARM_UPS).min(self.next)).unwrap_or(u32::MAX);
+        done.saturating_add(windows) <= self.time.windows
+    }
+
     fn has_time_for(&self, purpose: Purpose) -> bool {
         let keep = match purpose {
             Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm | Purpose::Hold => 0,
             Purpose::Explore => self.reserve,
-            Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => CONFIRMATION,
+            Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => self.reserve.min(CONFIRMATION),
         };
-        let warm_ups = self.history.iter().take_while(|trial| trial.probe.purpose == Purpose::WarmUp).count();
-        let done = u32::try_from(self.next - warm_ups.saturating_sub(FREE_WARM_UPS).min(self.next)).unwrap_or(u32::MAX);
-        done.saturating_add(keep) < self.time.windows && self.spent() + self.cost() * (keep + 1) <= self.time.budget
+        self.has_windows(keep + 1) && self.spent() + self.cost() * (keep + 1) <= self.time.budget
     }
 
     /// The relative standard deviation of windows of the same point: from the differences of successive ones (von Neumann 1941),
     /// which a step or trend hardly touches, and while those are few from the differences within windows.
     pub(crate) fn noise(&self) -> f64 {
         let (mut squares, mut pairs) = (0.0, 0.0);
-        let mut within = Vec::new();
         for tally in self.tallies.values().filter(|tally| tally.is_feasible()) {
             let mean = tally.mean();
             let differences = tally.rates.iter().zip(tally.rates.iter().skip(1));
             squares += differences.map(|(a, b)| ((b - a) / mean).powi(2) / 2.0).sum::<f64>();
             pairs += real_len(tally.rates.len().saturating_sub(1));
-            within.push(tally.std_err / mean);
         }
-        within.sort_by(f64::total_cmp);
-        let within = within.get(within.len() / 2).copied().unwrap_or_default() * BETWEEN;
+        let within = BETWEEN * self.within();
         ((squares + PRIOR_PAIRS * within * within) / (pairs + PRIOR_PAIRS)).sqrt()
+    }
+
+    /// The relative standard error that windows have from within, typically.
+    fn within(&self) -> f64 {
+        let feasible = self.tallies.values().filter(|tally| tally.is_feasible());
+        let mut within: Vec<f64> = feasible.map(|tally| tally.std_err / tally.mean()).collect();
+        within.sort_by(f64::total_cmp);
+        within.get(within.len() / 2).copied().unwrap_or_default()
     }
 
     /// What a window costs with all that belongs to it: by experience, or by a guess before there is any.

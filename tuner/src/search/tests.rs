@@ -75,6 +75,56 @@ fn a_missed_latency_objective_is_a_ceiling_like_an_error() {
 }
 
 #[test]
+fn a_noisy_window_is_no_miss_of_an_objective_and_what_likely_misses_it_is_not_chosen() {
+    for seed in 0..SEEDS {
+        let mut case = case(&format!("cv=0.05&seed={seed}"), space("1..512"));
+        case.objectives = vec!["p99<4ms".parse().unwrap()];
+        let (answer, _) = found(&case, &climb(case.space, seed));
+        // The last that meets it is 22, and 19 lacks 5 % of that.
+        let chosen = answer.knee.or(answer.peak).unwrap().point.threads;
+        assert!((19..=22).contains(&chosen), "{chosen} with seed {seed}");
+    }
+}
+
+#[test]
+fn a_standstill_says_nothing_of_the_point_that_it_hits() {
+    for freeze_at in [12, 16, 20, 24, 30, 40, 50] {
+        let case = case(&format!("cv=0.01&freeze_at={freeze_at}&freeze_for=3"), space("1..512"));
+        let (answer, history) = found(&case, &climb(case.space, 1));
+        assert_eq!(answer.verdict, Verdict::KneeFound, "{freeze_at}: {answer:?}");
+        let knee = answer.knee.unwrap().point.threads;
+        assert!((28..=69).contains(&knee), "{freeze_at}: {knee}");
+        assert!(answer.ceiling.is_none_or(|ceiling| ceiling.point.threads > 69), "{freeze_at}");
+        assert!(history.iter().any(|trial| trial.std_err > 0.06 * trial.rate), "{freeze_at} hit no window");
+    }
+}
+
+#[test]
+fn a_knee_at_the_end_of_a_range_is_never_called_one() {
+    for seed in 0..SEEDS {
+        let case = case(&format!("sigma=0.03&kappa=0&cv=0.05&seed={seed}"), space("1..512"));
+        let (answer, _) = found(&case, &climb(case.space, seed));
+        assert!(answer.knee.is_none_or(|knee| knee.point.threads < 512), "{seed}");
+    }
+}
+
+#[test]
+fn a_change_in_doubt_is_looked_at_again_before_the_verdict() {
+    let case = case("drift=0.1&drift_at=45&cv=0.05", space("1..512"));
+    let verdicts = (0..SEEDS).map(|seed| {
+        let server = Server { seed, ..case.server.clone() };
+        let (answer, history) = sweep(&case, &server, &climb(case.space, seed)).expect("the search ends");
+        let confirmed = history.iter().rposition(|trial| trial.probe.purpose == Purpose::Confirm).unwrap();
+        let looks = history.len() - confirmed - 1;
+        assert!(history[confirmed + 1..].iter().all(|trial| trial.probe.purpose == Purpose::Sentinel));
+        (answer.verdict == Verdict::Unstable, looks > 2)
+    });
+    let (unstable, again): (Vec<bool>, Vec<bool>) = verdicts.unzip();
+    assert!(unstable.iter().filter(|it| **it).count() >= 18, "{unstable:?}");
+    assert!(again.contains(&true));
+}
+
+#[test]
 fn where_everything_fails_no_point_is_feasible() {
     let case = case("errors_above=0", space("1..512"));
     let (answer, history) = found(&case, &climb(case.space, 1));

@@ -58,6 +58,12 @@ impl Usl {
         self.lambda * shape(n, self.sigma, self.kappa)
     }
 
+    /// What σ and κ change in the logarithm of its throughput at a concurrency.
+    pub(crate) fn slopes(&self, n: f64) -> [f64; 2] {
+        let cost = 1.0 + self.sigma * (n - 1.0) + self.kappa * n * (n - 1.0);
+        [-(n - 1.0) / cost, -n * (n - 1.0) / cost]
+    }
+
     /// Where it is highest; `None` where κ is at its bound or nothing is shared: then there is no peak.
     pub(crate) fn peak(&self) -> Option<f64> {
         (self.kappa > 0.0 && self.sigma < 1.0).then(|| ((1.0 - self.sigma) / self.kappa).sqrt().max(1.0))
