@@ -22,10 +22,31 @@ pub(crate) struct Store {
     pub(crate) gateways: Gateways,
     pub(crate) regions: Regions,
     pub(crate) clock: Clock,
-    layouts: RwLock<HashMap<Arc<str>, Arc<Layout>>>,
+    layouts: RwLock<Vec<Known>>,
     /// Tables of other programs, as they were declared here: their own descriptions tell nothing.
     adopted: RwLock<HashMap<Arc<str>, Arc<TableSpec>>>,
     closed: AtomicBool,
+}
+
+/// How a table lies, once for each name.
+#[derive(Debug)]
+struct Known {
+    layout: Arc<Layout>,
+    /// The same declaration, as the last request had it: to compare addresses is enough then.
+    last: Arc<TableSpec>,
+}
+
+impl Known {
+    fn is_named(&self, name: &str) -> bool {
+        **self.layout.spec.name() == *name
+    }
+}
+
+/// The entry of this declaration.
+fn find<'a>(layouts: &'a [Known], table: &TableSpec) -> Option<&'a Known> {
+    layouts.iter().find(|known| std::ptr::eq(&raw const *known.last, table)).or_else(|| {
+        layouts.iter().find(|known| known.is_named(table.name())).filter(|known| *known.layout.spec == *table)
+    })
 }
 
 impl Store {
@@ -44,21 +65,26 @@ impl Store {
 
     /// How a table lies, made once for each declaration.
     pub(crate) fn layout(&self, table: &Arc<TableSpec>) -> Result<Arc<Layout>> {
-        let known = self.layouts.read().unwrap_or_else(PoisonError::into_inner).get(table.name()).cloned();
-        let fits = |layout: &Arc<Layout>| Arc::ptr_eq(&layout.spec, table) || *layout.spec == **table;
-        if let Some(layout) = known.filter(fits) {
-            return Ok(layout);
-        }
-        let layout = Arc::new(Layout::new(Arc::clone(table), &self.namespace)?);
+        let known = find(&self.layouts.read().unwrap_or_else(PoisonError::into_inner), table)
+            .map(|known| (Arc::clone(&known.layout), Arc::ptr_eq(&known.last, table)));
+        let layout = match known {
+            Some((layout, true)) => return Ok(layout),
+            Some((layout, false)) => layout,
+            None => {
+                let mut layout = Layout::new(Arc::clone(table), &self.namespace)?;
+                layout.regions = self.regions.of(table.name());
+                Arc::new(layout)
+            }
+        };
         let mut layouts = self.layouts.write().unwrap_or_else(PoisonError::into_inner);
-        layouts.insert(Arc::clone(table.name()), Arc::clone(&layout));
+        layouts.retain(|known| !known.is_named(table.name()));
+        layouts.push(Known { layout: Arc::clone(&layout), last: Arc::clone(table) });
         Ok(layout)
     }
 
-    /// How a table lies, if that was asked for before.
-    pub(crate) fn known_layout(&self, table: &TableSpec) -> Option<Arc<Layout>> {
-        let known = self.layouts.read().unwrap_or_else(PoisonError::into_inner).get(table.name()).cloned();
-        known.filter(|layout| std::ptr::eq(&raw const *layout.spec, table) || *layout.spec == *table)
+    /// Looks into how a table lies, if that was asked for before.
+    pub(crate) fn with_known_layout<T>(&self, table: &TableSpec, read: impl FnOnce(&Layout) -> Option<T>) -> Option<T> {
+        read(&find(&self.layouts.read().unwrap_or_else(PoisonError::into_inner), table)?.layout)
     }
 
     /// Remembers how a table of another program was declared.

@@ -40,7 +40,8 @@ pub(crate) fn encode_partition(layout: &Layout, partition: &[Value]) -> Result<V
     Ok(key)
 }
 
-fn append_partition(layout: &Layout, partition: &[Value], out: &mut Vec<u8>) -> Result<()> {
+/// Appends what [`encode_partition`] gives.
+pub(crate) fn append_partition(layout: &Layout, partition: &[Value], out: &mut Vec<u8>) -> Result<()> {
     let salt = layout.spec.salt();
     let start = out.len();
     out.resize(start + salt.map_or(0, salt_length), 0);

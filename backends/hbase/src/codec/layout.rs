@@ -9,6 +9,7 @@ use peristyle_core::{Error, Result};
 
 use super::millis::Millis;
 use crate::read::RowSize;
+use crate::topology::TableRegions;
 use crate::wire::{CellName, NameRef, TableName};
 
 /// The longest row key that HBase takes, in bytes.
@@ -48,6 +49,8 @@ pub(crate) struct Layout {
     millis: Option<Millis>,
     /// How large its rows are.
     pub(crate) row_size: RowSize,
+    /// Where its regions are.
+    pub(crate) regions: Arc<TableRegions>,
 }
 
 impl Layout {
@@ -87,6 +90,7 @@ impl Layout {
             guard: cell_name(&mapping.family, "\0guard"),
             millis: (mapping.key_encoding == KeyEncoding::Raw).then(Millis::new),
             row_size: RowSize::default(),
+            regions: Arc::default(),
             cells,
             by_cell,
             spec,

@@ -111,7 +111,12 @@ impl Gateways {
         arguments: &A,
         read: Reader<T>,
     ) -> Result<T> {
-        self.session(call).await?.call(call, method, arguments, read).await
+        let mut session = self.session(call).await?;
+        match session.call(call, method, arguments, read).await {
+            // The gateway closed it while it was idle, and was told nothing: another one does.
+            Err(_) if session.is_unused => self.session(call).await?.call(call, method, arguments, read).await,
+            outcome => outcome,
+        }
     }
 
     /// Gives a connection to one gateway, after others if those can't be reached.
@@ -122,7 +127,7 @@ impl Gateways {
             let Some(gateway) = self.choose(call, &tried) else { return Err(unreachable(failed)) };
             let start = Instant::now();
             match gateway.lease(call.limit()).await {
-                Ok(lease) => return Ok(Session { lease, max_request_bytes: self.max_request_bytes }),
+                Ok(lease) => return Ok(Session { lease, max_request_bytes: self.max_request_bytes, is_unused: false }),
                 Err(error) if leads_on(&error) => {
                     let cause = error.message().to_owned();
                     failed.push(Attempt { endpoint: gateway.address.to_string(), elapsed: start.elapsed(), cause });
@@ -158,6 +163,8 @@ impl Gateways {
 pub(crate) struct Session {
     lease: Lease,
     max_request_bytes: usize,
+    /// Whether its connection broke before a whole request was sent.
+    is_unused: bool,
 }
 
 impl Session {
@@ -199,7 +206,10 @@ impl Session {
                 self.lease.give_back(connection);
                 reply.map_err(|exception| error::from_exception(&exception, method, &call.table, call.writes))
             }
-            Ok(Err(fault)) => Err(broken(fault, call)),
+            Ok(Err(fault)) => {
+                self.is_unused = matches!(fault, Fault::Unfinished(_));
+                Err(broken(fault, call))
+            }
             Err(_) => Err(timed_out(call)),
         }
     }
@@ -227,6 +237,10 @@ fn broken(fault: Fault, call: &Call) -> Error {
         Fault::Io(cause) => {
             let message = format!("the connection broke: {cause}{doubt}");
             Error::new(ErrorKind::ConnectionLost, message).with_source(cause)
+        }
+        Fault::Unfinished(cause) => {
+            let message = format!("the connection broke before the request was sent: {cause}");
+            Error::new(ErrorKind::ConnectionLost, message).with_source(cause).with_outcome(Outcome::NotApplied)
         }
         Fault::Closed => {
             let message = format!("the gateway closed the connection{doubt}; is the message over its frame limit?");

@@ -60,8 +60,12 @@ impl Http {
             .header(CONTENT_TYPE, "application/x-thrift")
             .body(Full::from(message))
             .map_err(|error| Fault::Unsent(error.to_string()))?;
-        self.sender.ready().await.map_err(|_| Fault::Closed)?;
-        let answer = self.sender.send_request(request).await.map_err(broken)?;
+        self.sender.ready().await.map_err(|error| Fault::Unfinished(io::Error::other(error)))?;
+        let answer = self.sender.try_send_request(request).await.map_err(|mut error| match error.take_message() {
+            // It comes back if none of it was sent.
+            Some(_) => Fault::Unfinished(io::Error::other(error.into_error())),
+            None => broken(error.into_error()),
+        })?;
         if answer.status() != StatusCode::OK {
             return Err(Fault::Refused(answer.status()));
         }

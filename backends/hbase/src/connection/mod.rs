@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -31,7 +31,7 @@ use crate::config::Transport;
 const READ_BYTES: usize = 16 << 10;
 /// From so many bytes on a reply is long.
 const LONG_BYTES: usize = 64 << 10;
-/// The largest buffer of a request that is kept for the next one.
+/// The largest buffer of a request or a reply that is kept for the next one.
 const KEPT_BYTES: usize = 1 << 20;
 /// How long a long reply may stop before it is looked at.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -42,6 +42,9 @@ pub(crate) enum Fault {
     Io(io::Error),
     /// The gateway closed it.
     Closed,
+    /// It broke before the whole request was sent, so that the gateway can't do what it says: most often the gateway closed it
+    /// while it was idle.
+    Unfinished(io::Error),
     Garbled(Garbled),
     /// The request can't be put into bytes; nothing was sent.
     Unsent(String),
@@ -58,6 +61,8 @@ struct Connection {
     used: Instant,
     /// Room for the next request, from one before.
     spare: Vec<u8>,
+    /// The last reply: room for the next one, if nothing holds it any more.
+    last: Bytes,
 }
 
 /// What carries messages.
@@ -76,7 +81,7 @@ impl Connection {
             Transport::Buffered | Transport::Framed => Link::Socket(stream),
             Transport::Http => Link::Http(Http::open(stream, address, tls).await?),
         };
-        Ok(Self { link, wire, sequence: 0, used: Instant::now(), spare: Vec::new() })
+        Ok(Self { link, wire, sequence: 0, used: Instant::now(), spare: Vec::new(), last: Bytes::new() })
     }
 
     /// Whether it can carry another request: it was used lately, and the gateway neither closed it nor said anything.
@@ -112,12 +117,12 @@ impl Connection {
         let (wire, call) = (self.wire, Pending { method, sequence: self.sequence });
         let reply = match &mut self.link {
             Link::Socket(stream) => {
-                stream.write_all(&request).await.map_err(Fault::Io)?;
+                stream.write_all(&request).await.map_err(Fault::Unfinished)?;
                 if request.capacity() <= KEPT_BYTES {
                     self.spare = request;
                     self.spare.clear();
                 }
-                read_reply(stream, wire, call, read).await?
+                read_reply(stream, &mut self.last, wire, call, read).await?
             }
             Link::Http(http) => {
                 let bytes = http.post(request).await?;
@@ -137,17 +142,22 @@ impl Connection {
 
 async fn read_reply<T>(
     stream: &mut TcpStream,
+    last: &mut Bytes,
     wire: Wire,
     call: Pending<'_>,
     read: Reader<T>,
 ) -> Result<Result<T, ServerException>, Fault> {
-    let mut buffer = BytesMut::new();
+    let mut buffer = std::mem::take(last).try_into_mut().unwrap_or_default();
+    buffer.clear();
     let (mut least, mut hoped) = (1, 1);
     loop {
         receive(stream, &mut buffer, least, hoped).await?;
         let bytes = buffer.freeze();
         match wire.decode(&bytes, call, read).map_err(Fault::Garbled)? {
-            Decoded::Reply(reply) => return Ok(reply),
+            Decoded::Reply(reply) => {
+                *last = if bytes.len() <= KEPT_BYTES { bytes } else { Bytes::new() };
+                return Ok(reply);
+            }
             Decoded::Incomplete(more) => {
                 // Each look begins at the start: a long reply is looked at again when it has doubled, or stops coming.
                 let is_long = wire.transport == Transport::Buffered && more > LONG_BYTES;

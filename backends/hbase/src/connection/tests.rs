@@ -187,6 +187,110 @@ async fn a_connection_that_breaks_under_a_write_leaves_doubt() {
     assert_eq!(error.attempts()[0].endpoint, mock.address);
 }
 
+/// A gateway that closes each connection behind its first answer, and counts the requests that came whole.
+async fn closing(transport: Transport) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let whole = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&whole);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let counted = Arc::clone(&counted);
+            tokio::spawn(async move {
+                let mut request = Vec::new();
+                let message = loop {
+                    if stream.read_buf(&mut request).await.unwrap_or(0) == 0 {
+                        return;
+                    }
+                    let headers = request.windows(4).position(|window| window == b"\r\n\r\n");
+                    let start = if transport == Transport::Http { headers.map(|end| end + 4) } else { Some(0) };
+                    match start {
+                        Some(start) if request.len() > start => break request.split_off(start),
+                        _ => {}
+                    }
+                };
+                counted.fetch_add(1, Ordering::SeqCst);
+                let (name, sequence) = header(&message);
+                let body = answer(&name, sequence, true);
+                if transport == Transport::Http {
+                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+                    stream.write_all(head.as_bytes()).await.unwrap();
+                }
+                stream.write_all(&body).await.unwrap();
+            });
+        }
+    });
+    (address, whole)
+}
+
+async fn requests_that_meet_connections_being_closed(transport: Transport) {
+    let (address, whole) = closing(transport).await;
+    let config = config(&[&address]).request_timeout(Duration::from_secs(5)).transport(transport);
+    let gateways = Gateways::new(&config).unwrap();
+    let mut applied = 0;
+    for round in 0..300 {
+        // From at once to when the connection is known to be closed.
+        for _ in 0..round % 12 {
+            tokio::task::yield_now().await;
+        }
+        let before = whole.load(Ordering::SeqCst);
+        let outcome = ask(&gateways, &config, "yes").await;
+        let came = whole.load(Ordering::SeqCst) - before;
+        match outcome {
+            Ok(yes) => {
+                assert_eq!((yes, came), (true, 1), "once, in round {round}");
+                applied += 1;
+            }
+            Err(error) => {
+                assert_eq!((error.kind(), error.outcome()), (ErrorKind::ConnectionLost, Outcome::Unknown), "{error}");
+                assert!(came <= 1, "in round {round}");
+            }
+        }
+    }
+    assert!(applied > 20, "{applied}");
+}
+
+#[tokio::test]
+async fn a_request_on_a_socket_that_is_being_closed_is_made_once_or_in_doubt() {
+    requests_that_meet_connections_being_closed(Transport::Buffered).await;
+}
+
+#[tokio::test]
+async fn a_request_over_http_on_a_connection_that_is_being_closed_is_made_once_or_in_doubt() {
+    requests_that_meet_connections_being_closed(Transport::Http).await;
+}
+
+/// A connection whose gateway has closed it, as far as this side knows by now.
+async fn closed_connection(transport: Transport) -> Connection {
+    let (address, _) = closing(transport).await;
+    let wire = Wire { transport, protocol: crate::Protocol::Binary };
+    let mut connection = Connection::open(&address, wire, None).await.unwrap();
+    let request = connection.encode("ask", &TableArgs { table: "yes".into() }).unwrap();
+    assert!(connection.exchange(request, "ask", read_bool).await.unwrap().unwrap());
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    connection
+}
+
+#[tokio::test]
+async fn a_request_over_http_that_finds_its_connection_closed_was_not_sent() {
+    let mut connection = closed_connection(Transport::Http).await;
+    let request = connection.encode("ask", &TableArgs { table: "yes".into() }).unwrap();
+    let fault = connection.exchange(request, "ask", read_bool).await.unwrap_err();
+    assert!(matches!(fault, Fault::Unfinished(_)), "{fault:?}");
+}
+
+#[tokio::test]
+async fn a_request_that_the_system_takes_no_more_of_was_not_sent() {
+    let mut connection = closed_connection(Transport::Buffered).await;
+    let Link::Socket(stream) = &mut connection.link else { panic!("no socket") };
+    // The first bytes draw a reset, at which writing ends.
+    stream.write_all(&[0]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let request = connection.encode("ask", &TableArgs { table: "yes".into() }).unwrap();
+    let fault = connection.exchange(request, "ask", read_bool).await.unwrap_err();
+    assert!(matches!(fault, Fault::Unfinished(_)), "{fault:?}");
+}
+
 #[tokio::test]
 async fn a_connection_that_was_idle_for_too_long_is_not_used_again() {
     let mock = mock(&[]).await;

@@ -103,7 +103,8 @@ impl CellName {
     }
 
     pub(crate) fn is(&self, other: NameRef<'_>) -> bool {
-        self.of() == other
+        // Names differ in their qualifiers, mostly in the length already.
+        *self.qualifier == *other.qualifier && *self.family == *other.family
     }
 
     /// By family, and then by qualifier.

@@ -31,6 +31,11 @@ const LONG_LIST: usize = 15;
 /// The farthest that the compact protocol's short header of a field leads from the field before.
 const FAR_FIELD: i16 = 15;
 
+/// Lengths are checked before: no message has more than its limit.
+fn length(items: usize) -> u32 {
+    u32::try_from(items).unwrap_or(u32::MAX)
+}
+
 /// A message that is being written.
 pub(crate) struct Output<'a> {
     pub(super) bytes: &'a mut Vec<u8>,
@@ -60,24 +65,11 @@ impl Output<'_> {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The serialised bytes of a value.
-    pub(crate) fn value(&mut self, value: &Value) {
-        match value {
-            Value::Text(text) => self.bytes(text.as_bytes()),
-            Value::Blob(bytes) => self.bytes(bytes),
-            other => {
-                self.length(other.size());
-                encode_value(other, self.bytes);
-            }
-        }
-    }
-
-    /// Lengths are checked before: no message has more than its limit.
-    fn length(&mut self, length: usize) {
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
+    #[inline]
+    fn length(&mut self, items: usize) {
         match self.protocol {
-            Protocol::Binary => self.bytes.extend_from_slice(&length.to_be_bytes()),
-            Protocol::Compact => self.varint(u64::from(length)),
+            Protocol::Binary => self.bytes.extend_from_slice(&length(items).to_be_bytes()),
+            Protocol::Compact => self.varint(u64::from(length(items))),
         }
     }
 
@@ -95,11 +87,12 @@ impl Output<'_> {
         self.varint(((number << 1) ^ (number >> 63)).cast_unsigned());
     }
 
+    #[inline]
     fn list(&mut self, kind: Kind, length: usize) {
         match self.protocol {
             Protocol::Binary => {
-                self.bytes.push(kind.binary);
-                self.length(length);
+                let [a, b, c, d] = self::length(length).to_be_bytes();
+                self.bytes.extend_from_slice(&[kind.binary, a, b, c, d]);
             }
             Protocol::Compact => match u8::try_from(length) {
                 Ok(short) if length < LONG_LIST => self.bytes.push(short << 4 | kind.compact),
@@ -129,6 +122,7 @@ impl<'a, 'b> Fields<'a, 'b> {
     }
 
     /// A field's header; its value must follow.
+    #[inline]
     fn header(&mut self, id: i16, kind: Kind) -> &mut Output<'b> {
         match self.out.protocol {
             Protocol::Binary => {
@@ -149,15 +143,31 @@ impl<'a, 'b> Fields<'a, 'b> {
         self.out
     }
 
+    #[inline]
     pub(crate) fn bytes(&mut self, id: i16, bytes: &[u8]) {
-        self.header(id, Kind::BYTES).bytes(bytes);
+        if self.out.protocol == Protocol::Binary {
+            let ([high, low], [a, b, c, d]) = (id.to_be_bytes(), length(bytes.len()).to_be_bytes());
+            self.out.bytes.extend_from_slice(&[Kind::BYTES.binary, high, low, a, b, c, d]);
+            self.out.bytes.extend_from_slice(bytes);
+        } else {
+            self.header(id, Kind::BYTES).bytes(bytes);
+        }
     }
 
     /// The serialised bytes of a value.
     pub(crate) fn value(&mut self, id: i16, value: &Value) {
-        self.header(id, Kind::BYTES).value(value);
+        match value {
+            Value::Text(text) => self.bytes(id, text.as_bytes()),
+            Value::Blob(bytes) => self.bytes(id, bytes),
+            other => {
+                let out = self.header(id, Kind::BYTES);
+                out.length(other.size());
+                encode_value(other, out.bytes);
+            }
+        }
     }
 
+    #[inline]
     pub(crate) fn i64(&mut self, id: i16, number: i64) {
         let out = self.header(id, Kind::I64);
         match out.protocol {
@@ -190,6 +200,7 @@ impl<'a, 'b> Fields<'a, 'b> {
     }
 
     /// A list, whose items are written one by one.
+    #[inline]
     pub(crate) fn list<T>(
         &mut self,
         id: i16,
