@@ -53,21 +53,22 @@ pub(crate) fn judge(seeds: u64, only: &str) -> Result<Exit> {
         return Err(Failure::input(format!("no server's name contains {only:?}")));
     }
     Console::result(&judge::header());
-    let mut missed = 0;
+    let (mut rows, mut pairs) = (Vec::new(), Vec::new());
     for (case, cv) in cases.iter().flat_map(|case| NOISE.map(|cv| (case, cv))) {
-        match judge::judge(case, cv, seeds) {
-            Some(row) => {
-                missed += row.missed().len();
-                Console::result(&row.text());
-            }
-            None => return Err(Failure::input(format!("{}: a search did not end", case.name))),
-        }
+        let row = judge::judge(case, cv, seeds);
+        let row = row.ok_or_else(|| Failure::input(format!("{}: a search did not end", case.name)))?;
+        Console::result(&row.text());
+        rows.push(row);
     }
     for cv in NOISE {
-        let pairs = Pairs::judge(cv, seeds);
-        missed += usize::from(pairs.misses(seeds));
-        Console::result(&pairs.text(cv));
+        let judged = Pairs::judge(cv, seeds);
+        Console::result(&judged.text());
+        pairs.push(judged);
     }
+    Console::result(&format!("\n{}", judge::bars_header()));
+    judge::bars(&rows, &pairs).iter().for_each(|line| Console::result(line));
+    let missed = rows.iter().map(|row| row.missed().len()).sum::<usize>();
+    let missed = missed + pairs.iter().filter(|pairs| pairs.misses()).count();
     eprintln!("missed    {missed} bars");
     Ok(if missed == 0 { Exit::Done } else { Exit::Failed })
 }

@@ -1,11 +1,13 @@
 //! The judgement of the search: simulated servers with a known answer, beside the searches of other tools.
 
+mod bars;
 mod baselines;
 mod pairs;
 mod servers;
 mod table;
 mod trial;
 
+pub(crate) use self::bars::{bars, bars_header};
 pub(crate) use self::pairs::Pairs;
 #[cfg(test)]
 pub(crate) use self::servers::RAYTRACER;
@@ -27,6 +29,19 @@ mod tests {
                 assert!(row.missed().is_empty(), "{}\n{}", header(), row.text());
             }
         }
+    }
+
+    #[test]
+    fn every_bar_has_a_line_with_its_worst_figure_and_a_verdict() {
+        let rows: Vec<_> = cases().unwrap().iter().filter_map(|case| judge(case, 0.02, 2)).collect();
+        let noisy = judge(&cases().unwrap()[0], 0.05, 2);
+        let rows: Vec<_> = rows.into_iter().chain(noisy).collect();
+        let lines = bars(&rows, &[Pairs::judge(0.02, 20)]);
+        assert_eq!(lines.len(), 14);
+        assert!(lines.iter().all(|line| ["met", "within chance", "MISSED"].iter().any(|it| line.ends_with(it))));
+        assert!(lines.iter().any(|line| line.contains("unstable") && line.contains("drift")), "{lines:?}");
+        // Half of two intervals may miss the truth by chance, and windows never do.
+        assert!(lines.iter().filter(|line| line.contains("windows")).all(|line| line.ends_with("met")), "{lines:?}");
     }
 
     #[test]

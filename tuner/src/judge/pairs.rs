@@ -10,16 +10,20 @@ use crate::workload::mix;
 
 /// Windows of a run.
 const WINDOWS: u64 = 8;
+/// How often equals may be called different.
+pub(super) const FALSELY: f64 = 0.05;
 /// How much slower the other server is.
 const SLOWER: f64 = 0.97;
 
 /// How often pairs of runs are called different.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pairs {
+    cv: f64,
+    seeds: u64,
     /// The share of pairs of equals.
-    pub(crate) falsely: f64,
+    falsely: f64,
     /// The share of pairs of which one is 3 % slower.
-    pub(crate) rightly: f64,
+    rightly: f64,
 }
 
 impl Pairs {
@@ -31,18 +35,29 @@ impl Pairs {
             welch(&first, &second).is_some_and(|compared| compared.is_different())
         };
         let share = |lambda: f64| real((0..seeds).filter(|seed| different(lambda, *seed)).count() as u64) / real(seeds);
-        Self { falsely: share(1000.0), rightly: share(1000.0 * SLOWER) }
+        Self { cv, seeds, falsely: share(1000.0), rightly: share(1000.0 * SLOWER) }
+    }
+
+    /// Its noise.
+    pub(crate) fn name(&self) -> String {
+        format!("compare, cv {:.0}", self.cv * 100.0)
+    }
+
+    /// The share of equals that are called different.
+    pub(crate) fn falsely(&self) -> f64 {
+        self.falsely
     }
 
     /// The line of the judgement.
-    pub(crate) fn text(&self, cv: f64) -> String {
-        let [cv, falsely, rightly] = [cv, self.falsely, self.rightly].map(|share| share * 100.0);
-        format!("compare at cv {cv:.0}: {falsely:.1} % of equals called different, {rightly:.1} % of those 3 % slower")
+    pub(crate) fn text(&self) -> String {
+        let [falsely, rightly] = [self.falsely, self.rightly].map(|share| share * 100.0);
+        let name = self.name();
+        format!("{name}: {falsely:.1} % of equals called different, {rightly:.1} % of those 3 % slower")
     }
 
     /// Whether equals are called different more often than they may be, chance allowed for.
-    pub(crate) fn misses(&self, seeds: u64) -> bool {
-        self.falsely > 0.05 + 2.0 * (0.05 * 0.95 / real(seeds)).sqrt()
+    pub(crate) fn misses(&self) -> bool {
+        self.falsely > FALSELY + 2.0 * (FALSELY * (1.0 - FALSELY) / real(self.seeds)).sqrt()
     }
 }
 
@@ -69,6 +84,6 @@ mod tests {
     #[test]
     fn equals_are_seldom_called_different_and_a_small_difference_is_found() {
         let pairs = Pairs::judge(0.01, 100);
-        assert!(!pairs.misses(100) && pairs.rightly > 0.95, "{pairs:?}");
+        assert!(!pairs.misses() && pairs.rightly > 0.95, "{pairs:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! Many searches of one case in one row, and whether they meet the bars.
 
+use std::ops::RangeInclusive;
+
 use super::baselines::BASELINES;
 use super::servers::{Case, Right};
 use super::trial::Fared;
@@ -107,6 +109,51 @@ impl Row {
             bar("coverage", self.seeds < FEW || (0.92 - spread..=0.98 + spread).contains(&self.covered));
         }
         missed
+    }
+
+    /// The server and its noise.
+    pub(crate) fn place(&self) -> String {
+        format!("{}, cv {}", self.name, whole(self.cv()))
+    }
+
+    /// In percent, as all shares below.
+    pub(crate) fn cv(&self) -> f64 {
+        self.cv * 100.0
+    }
+
+    pub(crate) fn loss(&self) -> Option<f64> {
+        self.of_knee(self.loss)
+    }
+
+    pub(crate) fn bias(&self) -> Option<f64> {
+        self.of_knee(self.bias.abs())
+    }
+
+    pub(crate) fn covered(&self) -> Option<f64> {
+        self.of_knee(self.covered)
+    }
+
+    pub(crate) fn near(&self) -> Option<f64> {
+        self.of_knee(self.near)
+    }
+
+    pub(crate) fn clean(&self) -> Option<f64> {
+        Some(self.clean * 100.0)
+    }
+
+    /// The share of right verdicts, where this is the right one.
+    pub(crate) fn right(&self, right: Right) -> Option<f64> {
+        (self.right == right).then_some(self.verdicts * 100.0)
+    }
+
+    /// The most windows, where so many axes are searched.
+    pub(crate) fn windows(&self, axes: RangeInclusive<usize>) -> Option<f64> {
+        axes.contains(&self.axes).then(|| real_len(self.windows))
+    }
+
+    /// What is asked only of servers that have a knee.
+    fn of_knee(&self, share: f64) -> Option<f64> {
+        (self.right == Right::Knee).then_some(share * 100.0)
     }
 
     /// The row as text.
