@@ -131,10 +131,11 @@ pub(crate) enum YcsbCommand {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         arguments: Vec<String>,
     },
-    /// Searches for the number of threads that gives the most operations per second without a failure
+    /// Searches for the settings that give the most operations per second without a failure, and writes what tuner sweep writes
     #[command(after_help = YCSB_HELP)]
     Sweep {
-        /// YCSB's options, where -threads is a range such as 1..512 and maxexecutiontime the time for all of it
+        /// YCSB's options, where -threads is a range such as 1..512 and maxexecutiontime the time for all of it; and --io-threads,
+        /// --pool, --batch (of inserts) and --out as in tuner sweep
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
         arguments: Vec<String>,
     },
@@ -144,7 +145,7 @@ pub(crate) enum YcsbCommand {
 const YCSB_HELP: &str = "Examples:
   tuner ycsb load -P workloads/workloada -db cql://127.0.0.1/ycsb -p peristyle.create=true -threads 64
   tuner ycsb run -P workloads/workloada -p recordcount=100000 -p operationcount=500000 -db cql://127.0.0.1/ycsb -threads 64 -s
-  tuner ycsb sweep -P workloads/workloada -db cql://127.0.0.1/ycsb -threads 1..512 -p maxexecutiontime=120
+  tuner ycsb sweep -P workloads/workloada -db cql://127.0.0.1/ycsb -threads 1..512 -p maxexecutiontime=120 --out runs/a
 
   -P FILE        read properties from a file, in Java's syntax; several are read in order
   -p NAME=VALUE  set a property; these count more than those of files
@@ -155,8 +156,9 @@ const YCSB_HELP: &str = "Examples:
   -l LABEL       what stands before them
   -load, -t      load, or run, whatever the command says
 
-Properties of the table: peristyle.create, peristyle.table, peristyle.buckets, peristyle.fieldtype, peristyle.batchsize,
-peristyle.config (a tuned.toml). Ends with 1 where operations failed or records are not as dataintegrity demands.";
+Properties of the table: peristyle.create, peristyle.table, peristyle.buckets, peristyle.fieldtype. Of writes and
+threads: peristyle.batchsize, peristyle.async, peristyle.async.inflight, peristyle.iothreads, peristyle.config (a tuned.toml).
+Ends with 1 where operations failed or records are not as dataintegrity demands.";
 
 /// Simulated servers, whose truth is known.
 #[derive(Debug, Subcommand)]

@@ -49,11 +49,6 @@ impl Failure {
         Self { message: format!("the budget ended when {done}; raise --budget"), exit: Exit::BudgetExhausted }
     }
 
-    /// Nothing was found that could be told.
-    pub(crate) fn no_point(why: &str, exit: Exit) -> Self {
-        Self { message: why.to_owned(), exit }
-    }
-
     /// The run was ended by Ctrl-C before it measured anything.
     pub(crate) fn interrupted() -> Self {
         Self { message: "interrupted before anything was measured".into(), exit: Exit::Interrupted }

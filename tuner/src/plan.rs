@@ -288,7 +288,8 @@ fn objectives(objectives: &[Objective], workload: &Workload) -> Result<()> {
     }
 }
 
-fn check(space: &Space) -> Result<()> {
+/// Refuses more than a client could bear.
+pub(crate) fn check(space: &Space) -> Result<()> {
     for (axis, most) in MOST {
         if space.on(axis).hi() > most {
             return Err(Failure::input(format!("{} {} is too much; at most {most}", flag(axis), space.on(axis))));

@@ -118,12 +118,26 @@ fn ctrl_c_prints_the_results_so_far_and_ends_with_130() {
 }
 
 #[test]
-fn a_sweep_ends_with_the_result_of_the_window_that_it_chose() {
-    let arguments = ["sweep", "-P", "workloadc", "-threads", "1..2", "-p", "maxexecutiontime=10"];
-    let ran = run(&arguments);
+fn a_sweep_writes_what_it_found_and_prints_the_result_of_the_window_that_it_chose() {
+    let dir = folder();
+    let arguments =
+        ["ycsb", "sweep", "-P", "workloadd", "-p", "recordcount=1000", "-threads", "1..2", "--io-threads", "1..2"];
+    let more = ["--batch", "1..2", "-p", "maxexecutiontime=10", "--out", "found"];
+    let ran = common::run(dir.path(), &[&arguments[..], &more].concat());
     // On a machine that others use, too, windows may differ too much, or be too few.
     assert!(matches!(ran.code, Some(0 | 4 | 5)), "{ran:?}");
-    assert!(ran.stderr.contains("threads       ops/s"), "{}", ran.stderr);
-    assert_eq!(ran.stderr.contains("knee "), value(&ran, "READ", "Return=OK").is_some(), "{ran:?}");
+    let read = |name: &str| fs::read_to_string(dir.path().join("found").join(name)).unwrap();
+    let result: Value = serde_json::from_str(&read("result.json")).unwrap();
+    assert_eq!((&result["workload"], &result["settings"]["batch"]), (&Value::from("workloadd"), &Value::from("1..2")));
+    let chosen = if result["knee"].is_null() { &result["peak"] } else { &result["knee"] };
+    assert!(read("points.csv").lines().count() > 1 && read("report.html").contains("workloadd"));
+    assert_eq!(!chosen.is_null(), value(&ran, "READ", "Return=OK").is_some(), "{ran:?}");
+    if !chosen.is_null() {
+        assert!(chosen["p99_ms"].as_f64().unwrap() > 0.0, "{result}");
+        assert!(read("tuned.toml").contains(&format!("threads = {}", chosen["threads"])));
+    }
+    let again = common::run(dir.path(), &[&arguments[..], &more].concat());
+    assert_eq!(again.code, Some(2), "{again:?}");
+    assert!(again.stderr.contains("another run"), "{again:?}");
     assert_eq!(run(&["sweep", "-P", "workloadc", "-threads", "0..4"]).code, Some(2));
 }

@@ -9,7 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::load::Live;
 use crate::plan::Plan;
 use crate::report::{self, Journal, OutFolder, Outcome, ResultFile, Terms, Window};
-use crate::search::{self, End, Probe, Purpose, Search, Step, Trial, Verdict};
+use crate::search::{self, Answer, End, Probe, Purpose, Search, Step, Trial, Verdict};
 use crate::target::sim::SimTarget;
 use crate::target::{LiveTarget, Target};
 
@@ -20,10 +20,25 @@ const LEAST: Duration = Duration::from_millis(600);
 pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
     let interrupt = Interrupt::listen()?;
     let console = Console::new(plan.json);
+    let (result, ..) = search_on(plan, search, &console, &interrupt, |before| open(plan, before, &interrupt))?;
+    if plan.json {
+        Console::result(&serde_json::to_string(&result).map_err(|error| Failure::input(error.to_string()))?);
+    }
+    Ok(result.verdict.exit())
+}
+
+/// Runs a search on what is opened for it, behind these windows of an earlier part of the run, and writes what it found.
+pub(crate) fn search_on<T: Target>(
+    plan: &Plan,
+    search: &dyn Search,
+    console: &Console,
+    interrupt: &Interrupt,
+    open: impl FnOnce(&[Window]) -> Result<T>,
+) -> Result<(ResultFile, Answer, T)> {
     let before = earlier(plan, search)?;
     let (mut out, mut journal) =
         if plan.resume { OutFolder::resume(&plan.out, &before)? } else { OutFolder::claim(&plan.out)? };
-    let mut target = open(plan, &before, &interrupt)?;
+    let mut target = open(&before)?;
     for line in report::opening(plan) {
         console.line(&line);
     }
@@ -36,18 +51,15 @@ pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
         console.line(&report::row(window));
     }
     let spent_before = before.last().map_or(Duration::ZERO, |window| window.trial.spent);
-    let mut watch = Watch { plan, console: &console, interrupt: &interrupt, journal: &mut journal, spent_before };
-    let mut outcome = watch.drive(search, before, &mut *target)?;
+    let mut watch = Watch { plan, console, interrupt, journal: &mut journal, spent_before };
+    let mut outcome = watch.drive(search, before, &mut target)?;
     if let Some(hold) = plan.hold {
-        watch.hold(&mut outcome, hold, &mut *target)?;
+        watch.hold(&mut outcome, hold, &mut target)?;
     }
     console.clear();
     let result = write(plan, &outcome, &out)?;
-    show(&console, &result, &out);
-    if plan.json {
-        Console::result(&serde_json::to_string(&result).map_err(|error| Failure::input(error.to_string()))?);
-    }
-    Ok(result.verdict.exit())
+    show(console, &result, &out);
+    Ok((result, outcome.answer, target))
 }
 
 /// The windows of a run that is resumed, as far as they are those that the search asks for.

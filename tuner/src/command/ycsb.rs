@@ -1,18 +1,19 @@
 //! `tuner ycsb`: YCSB's workloads and results, without Java.
 
-use std::num::NonZero;
 use std::path::Path;
 use std::time::Duration;
 
-use peristyle_ycsb::Settings;
+use peristyle_ycsb::{Settings, Store};
 
 use crate::cli::YcsbCommand;
 use crate::command::ycsb_sweep;
 use crate::console::Console;
 use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
+use crate::machine::cores;
 use crate::space::{Point, Span};
-use crate::ycsb::{Core, Job, Measuring, Options, Outcome, Phase, open, overall, warnings};
+use crate::target::Session;
+use crate::ycsb::{Core, Database, Job, Measuring, Options, Outcome, Phase, overall, warnings};
 
 /// Workers that fill a database that lives no longer than the run.
 const FILLERS: u32 = 16;
@@ -35,11 +36,11 @@ pub(crate) fn run(command: &YcsbCommand) -> Result<Exit> {
 }
 
 /// All that the properties say, checked before anything is opened.
-struct Plan {
-    core: Core,
-    settings: Settings,
+pub(super) struct Plan {
+    pub(super) core: Core,
+    pub(super) settings: Settings,
     measuring: Measuring,
-    threads: Span,
+    pub(super) threads: Span,
 }
 
 impl Plan {
@@ -58,16 +59,42 @@ impl Plan {
     }
 
     fn run(&self, options: &Options, interrupt: &Interrupt) -> Result<Exit> {
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        let io_threads = u32::try_from(self.settings.io_threads.unwrap_or(cores)).unwrap_or(1);
-        let point = Point { threads: self.threads.hi(), io_threads, pool: 1, batch: 1 };
-        let (session, store, temporary) = open(options, &self.settings, point)?;
-        if self.core.scans() && options.phase != Phase::Load && !store.scans_in_key_order() {
-            let hint = "make the table with -p peristyle.buckets=N for the order of keys";
-            eprintln!("warning: scans come in the order of the keys' hashes; {hint}");
+        let database = Database::of(options, &self.settings)?;
+        let (outcome, session, exit) = if options.phase == Phase::Sweep {
+            ycsb_sweep::run(self, database, options, interrupt)?
+        } else {
+            self.once(&database, options, interrupt)?
+        };
+        if let Some(outcome) = &outcome {
+            self.tell(outcome, options)?;
         }
-        let properties = &options.properties;
-        let job = Job {
+        // What is written must be there for the next who opens it; a server that doesn't answer now has it already.
+        let _ = session
+            .runtime
+            .block_on(async { tokio::time::timeout(Duration::from_secs(5), session.client.close()).await });
+        Ok(exit)
+    }
+
+    /// A load or run.
+    fn once(
+        &self,
+        database: &Database,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<(Option<Outcome>, Session, Exit)> {
+        let io_threads = self.settings.io_threads.and_then(|threads| u32::try_from(threads).ok()).unwrap_or_else(cores);
+        let point = Point { threads: self.threads.hi(), io_threads, pool: 1, batch: 1 };
+        let (session, store) = database.open(point, None)?;
+        let job = self.job(options, store)?;
+        self.prepare(database, &job, &session, options, interrupt)?;
+        let outcome = job.run(session.runtime.handle(), interrupt)?;
+        let exit = exit(&outcome, interrupt);
+        Ok((Some(outcome), session, exit))
+    }
+
+    /// What is to be done.
+    pub(super) fn job(&self, options: &Options, store: Store) -> Result<Job> {
+        Ok(Job {
             phase: options.phase,
             store,
             core: self.core.clone(),
@@ -80,40 +107,50 @@ impl Plan {
             },
             threads: self.threads.hi(),
             rate: options.rate()?,
+            warm_up: Duration::ZERO,
             limit: Some(options.seconds()?).filter(|seconds| *seconds > 0).map(Duration::from_secs),
-            status_interval: options.status_interval()?,
-            label: properties.get("label").unwrap_or_default().to_owned(),
+            status_interval: if options.phase == Phase::Sweep { None } else { options.status_interval()? },
+            label: options.properties.get("label").unwrap_or_default().to_owned(),
             settings: self.settings.clone(),
-        };
-        if temporary && options.phase != Phase::Load {
-            options.demand_records()?;
-            fill(&job, session.runtime.handle(), interrupt)?;
+        })
+    }
+
+    /// Says what is unusual about scans, and loads what is to be read into a database that has nothing yet.
+    pub(super) fn prepare(
+        &self,
+        database: &Database,
+        job: &Job,
+        session: &Session,
+        options: &Options,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        if options.phase == Phase::Load {
+            return Ok(());
         }
-        let runtime = session.runtime.handle();
-        let (outcome, exit) = if options.phase == Phase::Sweep {
-            ycsb_sweep::run(job, self.threads, options, runtime, interrupt)?
-        } else {
-            let outcome = job.run(runtime, interrupt)?;
-            let exit = exit(&outcome, interrupt);
-            (outcome, exit)
-        };
+        if self.core.scans() && !job.store.scans_in_key_order() {
+            let hint = "make the table with -p peristyle.buckets=N for the order of keys";
+            eprintln!("warning: scans come in the order of the keys' hashes; {hint}");
+        }
+        if !database.uri.is_temporary() {
+            return Ok(());
+        }
+        options.demand_records()?;
+        fill(job, session.runtime.handle(), interrupt)
+    }
+
+    /// The result, in YCSB's form.
+    fn tell(&self, outcome: &Outcome, options: &Options) -> Result<()> {
         if outcome.sheet.has_raw() {
             outcome.sheet.write_raw(&self.measuring)?;
         }
         let mut lines = overall(outcome.operations, outcome.elapsed);
         lines.extend(outcome.sheet.lines(&self.measuring));
         export(options, &options.exporter()?.write(&lines))?;
-        // What is written must be there for the next who opens it; a server that doesn't answer now has it already.
-        let _ = session
-            .runtime
-            .block_on(async { tokio::time::timeout(Duration::from_secs(5), session.client.close()).await });
         if let Some(example) = &outcome.example {
-            eprintln!(
-                "warning: {} operations failed; the first: {example}",
-                outcome.sheet.failures().max(outcome.lost)
-            );
+            let failed = outcome.sheet.failures().max(outcome.lost);
+            eprintln!("warning: {failed} operations failed; the first: {example}");
         }
-        Ok(exit)
+        Ok(())
     }
 }
 
@@ -138,6 +175,7 @@ fn fill(job: &Job, runtime: &tokio::runtime::Handle, interrupt: &Interrupt) -> R
         operations: Some(job.core.insert_count),
         threads: FILLERS,
         rate: None,
+        warm_up: Duration::ZERO,
         limit: None,
         status_interval: None,
         label: String::new(),

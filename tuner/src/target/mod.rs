@@ -24,3 +24,13 @@ pub(crate) trait Target {
     /// How long it has run; a simulated target has a time of its own.
     fn spent(&self) -> Duration;
 }
+
+impl Target for Box<dyn Target> {
+    fn measure(&mut self, probe: &Probe, limit: Duration, watch: &dyn Fn(Live)) -> Measurement {
+        (**self).measure(probe, limit, watch)
+    }
+
+    fn spent(&self) -> Duration {
+        (**self).spent()
+    }
+}

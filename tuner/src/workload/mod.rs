@@ -15,7 +15,7 @@ use peristyle::model::TableSpec;
 pub(crate) use self::builtin::BUILTIN;
 pub(crate) use self::operation::{Keys, Kind, Operation, QueryStart, operation_name};
 pub(crate) use self::random::{below, mix};
-pub(crate) use self::rows::Rows;
+pub(crate) use self::rows::{Rows, Source};
 pub(crate) use self::zipf::Zipf;
 use crate::failure::{Failure, Result};
 

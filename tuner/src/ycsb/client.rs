@@ -33,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) threads: u32,
     /// Operations per second.
     pub(crate) rate: Option<f64>,
+    /// What is done until then is no part of the result.
+    pub(crate) warm_up: Duration,
     /// When it ends at the latest.
     pub(crate) limit: Option<Duration>,
     /// Seconds between status lines.
@@ -47,6 +49,7 @@ pub(crate) struct Job {
 pub(crate) struct Outcome {
     pub(crate) operations: u64,
     pub(crate) elapsed: Duration,
+    pub(crate) warm_up: Duration,
     pub(crate) sheet: Sheet,
     /// One of the failures, for people.
     pub(crate) example: Option<String>,
@@ -54,8 +57,8 @@ pub(crate) struct Outcome {
     pub(crate) lost: u64,
     /// How many records there are now.
     pub(crate) records: u64,
-    /// When it was looked at, and operations per second since the look before.
-    pub(crate) rates: Vec<(Duration, f64)>,
+    /// Operations per second between looks, behind the warm-up.
+    pub(crate) rates: Vec<f64>,
 }
 
 /// What all workers share.
@@ -111,10 +114,21 @@ impl Job {
             return Err(Failure::input(format!("a worker failed: {fault}")));
         }
         let (elapsed, rates) = (shared.origin.elapsed(), watch.rates());
+        let (warm_up, before) = watch.warm_up();
         let sheet = watch.finish()?;
         let example = shared.example.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let (operations, records) = (shared.done(), shared.inserted.limit());
-        Ok(Outcome { operations, elapsed, sheet, example, lost: shared.lost.load(Ordering::Relaxed), records, rates })
+        let (operations, records) = (shared.done() - before, shared.inserted.limit());
+        let elapsed = elapsed.saturating_sub(warm_up);
+        Ok(Outcome {
+            operations,
+            elapsed,
+            warm_up,
+            sheet,
+            example,
+            lost: shared.lost.load(Ordering::Relaxed),
+            records,
+            rates,
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use peristyle_ycsb::Status;
 
 use super::export::{Line, Number};
@@ -98,6 +99,11 @@ impl Measuring {
             each_error: properties.flag("reportlatencyforeacherror", false),
             tracked_errors: words.map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect(),
         })
+    }
+
+    /// The same, with latencies of HDR histograms, in open loop from both starts.
+    pub(super) fn of_sweep(self, is_open_loop: bool) -> Self {
+        Self { ty: Type::Hdr, from_begin: true, from_intended: is_open_loop, ..self }
     }
 
     /// Whether status lines go to standard output too, as YCSB has it.
@@ -280,7 +286,7 @@ impl Sheet {
     }
 
     /// The HDR histograms with their names.
-    pub(super) fn histograms(&self, measuring: &Measuring) -> Vec<(String, &hdrhistogram::Histogram<u64>)> {
+    pub(super) fn histograms(&self, measuring: &Measuring) -> Vec<(String, &Histogram<u64>)> {
         let all = self.sorted().into_iter().flat_map(|(metric, entry)| {
             entry.series.iter().filter_map(move |(prefix, series)| match series {
                 Series::Hdr(histogram) => Some((format!("{prefix}{}", metric.name(measuring)), histogram)),
@@ -321,10 +327,34 @@ impl Sheet {
         self.entries.iter().flat_map(|(_, entry)| &entry.series).any(|(_, series)| matches!(series, Series::Raw(_)))
     }
 
+    /// Latencies of successes in nanoseconds, by operation, from when it began or from when it was to begin; of HDR histograms.
+    pub(super) fn latencies(&self, intended: bool) -> BTreeMap<&'static str, Histogram<u64>> {
+        let entries = self.entries.iter().filter(|(it, _)| it.fate == Fate::Done && it.intended == intended);
+        let found = entries.filter_map(|(metric, entry)| {
+            let mut nanos = Histogram::new(3).ok()?;
+            let Series::Hdr(micros) = entry.series.first().map(|(_, series)| series)? else { return None };
+            for value in micros.iter_recorded() {
+                // It grows with the longest latency.
+                let _ = nanos.record_n(value.value_iterated_to() * 1_000, value.count_at_value());
+            }
+            Some((metric.operation, nanos))
+        });
+        found.collect()
+    }
+
+    /// Operations by the status that they ended with.
+    pub(super) fn statuses(&self) -> BTreeMap<Status, u64> {
+        let mut all = BTreeMap::new();
+        for (status, count) in self.entries.iter().flat_map(|(_, entry)| &entry.statuses) {
+            *all.entry(*status).or_default() += count;
+        }
+        all
+    }
+
     /// How many operations ended with another status than success or absence.
     pub(crate) fn failures(&self) -> u64 {
-        let statuses = self.entries.iter().flat_map(|(_, entry)| &entry.statuses);
-        statuses.filter(|(status, _)| !status.is_ok() && **status != Status::NotFound).map(|(_, count)| count).sum()
+        let failed = self.statuses().into_iter().filter(|(status, _)| !status.is_ok() && *status != Status::NotFound);
+        failed.map(|(_, count)| count).sum()
     }
 }
 

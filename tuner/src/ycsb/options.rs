@@ -1,6 +1,6 @@
 //! YCSB's command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::export::Exporter;
 use super::properties::Properties;
@@ -23,7 +23,37 @@ pub(crate) enum Phase {
 pub(crate) struct Options {
     pub(crate) phase: Phase,
     pub(crate) properties: Properties,
+    /// The name of the first file of properties, else `ycsb`.
+    pub(crate) workload: String,
+    /// What a sweep takes beside YCSB's options.
+    pub(crate) search: SearchOptions,
 }
+
+/// What a sweep takes as `tuner sweep` does.
+#[derive(Debug, Default)]
+pub(crate) struct SearchOptions {
+    pub(crate) io_threads: Option<Span>,
+    pub(crate) pool: Option<Span>,
+    pub(crate) batch: Option<Span>,
+    pub(crate) out: Option<PathBuf>,
+}
+
+impl SearchOptions {
+    /// Takes one of these with its value.
+    fn take(&mut self, option: &str, value: &str) -> Result<()> {
+        let span = || value.parse().map(Some).map_err(|why| Failure::input(format!("{option} {value}: {why}")));
+        match option {
+            "--io-threads" => self.io_threads = span()?,
+            "--pool" => self.pool = span()?,
+            "--batch" => self.batch = span()?,
+            _ => self.out = Some(value.into()),
+        }
+        Ok(())
+    }
+}
+
+/// Its names.
+const SEARCH: [&str; 4] = ["--io-threads", "--pool", "--batch", "--out"];
 
 /// Options with a value, each with the property that it sets.
 const VALUED: [(&str, &str); 4] = [("-threads", "threadcount"), ("-target", "target"), ("-db", "db"), ("-l", "label")];
@@ -46,6 +76,7 @@ impl Options {
     /// later files more than earlier ones.
     pub(crate) fn parse(phase: Phase, arguments: &[String]) -> Result<Self> {
         let (mut files, mut given) = (Properties::default(), Properties::default());
+        let (mut workload, mut search) = (None, SearchOptions::default());
         let mut arguments = arguments.iter();
         let mut is_first = true;
         while let Some(argument) = arguments.next() {
@@ -55,7 +86,11 @@ impl Options {
             } else if let Some((_, property, value)) = FLAGS.iter().find(|(option, ..)| option == argument) {
                 given.set(property, value);
             } else if argument == "-P" {
-                files.extend(file(value()?)?);
+                let path = value()?;
+                files.extend(file(path)?);
+                workload = workload.or_else(|| Some(Path::new(path).file_stem()?.to_string_lossy().into_owned()));
+            } else if phase == Phase::Sweep && SEARCH.contains(&argument.as_str()) {
+                search.take(argument, value()?)?;
             } else if argument == "-p" {
                 let pair = value()?;
                 let (name, value) = pair.split_once('=').ok_or_else(|| {
@@ -78,7 +113,7 @@ impl Options {
             Some(true) if phase == Phase::Load => Phase::Run,
             _ => phase,
         };
-        Ok(Self { phase, properties: files })
+        Ok(Self { phase, properties: files, workload: workload.unwrap_or_else(|| "ycsb".into()), search })
     }
 
     /// How many workers: of a sweep a range, 1 to 512 by default.
@@ -198,6 +233,17 @@ mod tests {
     fn the_binding_may_stand_first_and_flags_choose_the_phase() {
         let options = parse(&["cassandra-cql", "-load"]).unwrap();
         assert_eq!((options.properties.get("db"), options.phase), (Some("cassandra-cql"), Phase::Load));
+    }
+
+    #[test]
+    fn a_sweep_takes_ranges_and_a_folder_that_no_other_command_takes() {
+        let arguments = ["-P", "workloadd", "--io-threads", "1..2", "--batch", "8", "--out", "runs/x"];
+        let arguments = arguments.map(str::to_owned);
+        let options = Options::parse(Phase::Sweep, &arguments).unwrap();
+        let search = &options.search;
+        assert_eq!((search.io_threads.unwrap().hi(), search.batch, search.pool), (2, Some(Span::fixed(8)), None));
+        assert_eq!((options.workload.as_str(), search.out.as_deref()), ("workloadd", Some(Path::new("runs/x"))));
+        assert!(Options::parse(Phase::Run, &arguments).unwrap_err().to_string().contains("--io-threads"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use peristyle::Client;
 use peristyle_ycsb::{Settings, Store};
 
 use super::known::CASSANDRA;
@@ -16,27 +17,39 @@ const OPEN: Duration = Duration::from_secs(60);
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// The connection, the table, and whether its records go with this process.
-pub(crate) fn open(options: &Options, settings: &Settings, point: Point) -> Result<(Session, Store, bool)> {
-    let properties = &options.properties;
-    let uri = TargetUri::parse(&uri(properties)?)?;
-    if uri.simulated().is_some() {
-        return Err(Failure::input("sim:// has no records; name a database with -db"));
-    }
-    let temporary = uri.is_temporary();
-    let settings = Settings { create: settings.create || temporary, ..settings.clone() };
-    let session = Session::connect(&uri, point, None, CONNECT)?;
-    let store = session.runtime.block_on(async {
-        match tokio::time::timeout(OPEN, Store::open(session.client.clone(), &settings)).await {
-            Ok(opened) => opened.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("open: no answer within {} s", OPEN.as_secs())),
+/// The database that a command line names.
+#[derive(Debug, Clone)]
+pub(crate) struct Database {
+    pub(crate) uri: TargetUri,
+    settings: Settings,
+}
+
+impl Database {
+    pub(crate) fn of(options: &Options, settings: &Settings) -> Result<Self> {
+        let uri = TargetUri::parse(&uri(&options.properties)?)?;
+        if uri.simulated().is_some() {
+            return Err(Failure::input("sim:// has no records; name a database with -db"));
         }
-    });
-    let store = store.map_err(|why| Failure::input(format!("{uri}: {}", uri.hide(&why))))?;
-    if options.phase == Phase::Load && temporary {
-        eprintln!("warning: {uri} lives no longer than this load; give a folder: -db embedded:/folder");
+        if options.phase == Phase::Load && uri.is_temporary() {
+            eprintln!("warning: {uri} lives no longer than this load; give a folder: -db embedded:/folder");
+        }
+        let settings = Settings { create: settings.create || uri.is_temporary(), ..settings.clone() };
+        Ok(Self { uri, settings })
     }
-    Ok((session, store, temporary))
+
+    /// Connects with the settings of a point, and opens the table. An engine in this process is opened once: `engine` is the
+    /// client of an earlier session.
+    pub(crate) fn open(&self, point: Point, engine: Option<&Client>) -> Result<(Session, Store)> {
+        let session = Session::connect(&self.uri, point, engine, CONNECT)?;
+        let store = session.runtime.block_on(async {
+            match tokio::time::timeout(OPEN, Store::open(session.client.clone(), &self.settings)).await {
+                Ok(opened) => opened.map_err(|error| error.to_string()),
+                Err(_) => Err(format!("open: no answer within {} s", OPEN.as_secs())),
+            }
+        });
+        let store = store.map_err(|why| Failure::input(format!("{}: {}", self.uri, self.uri.hide(&why))))?;
+        Ok((session, store))
+    }
 }
 
 /// The URI that `-db` is or stands for.

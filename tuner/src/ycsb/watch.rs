@@ -12,7 +12,6 @@ use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 
 use super::client::Shared;
 use super::measurement::Sheet;
-use super::options::Phase;
 use super::status::{Progress, line};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
@@ -33,7 +32,7 @@ pub(super) struct Watch {
     /// The intervals of the HDR logs, by name.
     logs: BTreeMap<String, Vec<Interval>>,
     logged: Duration,
-    /// When it was looked at, and the operations until then.
+    /// When it was looked at, and the operations until then, from the end of the warm-up on.
     looks: Vec<(Duration, u64)>,
 }
 
@@ -47,7 +46,7 @@ impl Watch {
             next: None,
             logs: BTreeMap::new(),
             logged: Duration::ZERO,
-            looks: vec![(Duration::ZERO, 0)],
+            looks: Vec::new(),
         };
         if let Some(interval) = shared.job.status_interval {
             watch.tell();
@@ -59,7 +58,11 @@ impl Watch {
     /// Ends the run where it is time, and writes the status line that is due.
     pub(super) fn look(&mut self, interrupt: &Interrupt) {
         let elapsed = self.shared.origin.elapsed();
-        if self.shared.job.phase == Phase::Sweep {
+        let warm_up = self.shared.job.warm_up;
+        if !warm_up.is_zero() && elapsed >= warm_up {
+            if self.looks.is_empty() {
+                drop(self.shared.take());
+            }
             self.looks.push((elapsed, self.shared.done()));
         }
         if interrupt.is_set() || self.shared.job.limit.is_some_and(|limit| elapsed >= limit) {
@@ -72,13 +75,18 @@ impl Watch {
         }
     }
 
-    /// When it was looked at, and operations per second since the look before; of a sweep alone.
-    pub(super) fn rates(&self) -> Vec<(Duration, f64)> {
+    /// Operations per second between looks, behind the warm-up.
+    pub(super) fn rates(&self) -> Vec<f64> {
         let steps = self.looks.iter().zip(self.looks.iter().skip(1));
         let rate = |((before, fewer), (at, more)): (&(Duration, u64), &(Duration, u64))| {
-            (*at, real(more - fewer) / at.saturating_sub(*before).as_secs_f64().max(1e-9))
+            real(more - fewer) / at.saturating_sub(*before).as_secs_f64().max(1e-9)
         };
         steps.map(rate).collect()
+    }
+
+    /// How long it took to warm up, and what was done meanwhile.
+    pub(super) fn warm_up(&self) -> (Duration, u64) {
+        self.looks.first().copied().unwrap_or_default()
     }
 
     /// Writes the last status line and the logs, and returns what was measured.

@@ -105,6 +105,26 @@ impl Core {
         })
     }
 
+    /// The operations of the mix, each with its share.
+    pub(super) fn shares(&self) -> impl Iterator<Item = (Operation, f64)> {
+        let sums = std::iter::once(0.0).chain(self.mix.iter().map(|(sum, _)| *sum));
+        let all = self.mix.last().map_or(1.0, |(sum, _)| *sum);
+        self.mix.iter().zip(sums).map(move |((sum, operation), before)| (*operation, (sum - before) / all))
+    }
+
+    /// The mean length of a field, in bytes.
+    pub(super) fn mean_length(&self) -> usize {
+        const SAMPLE: u64 = 64;
+        let mut random = Random::new(1);
+        let total: u64 = (0..SAMPLE).map(|_| self.length.next(&mut random)).sum();
+        usize::try_from(total / SAMPLE).unwrap_or(usize::MAX)
+    }
+
+    /// Whether records are inserted.
+    pub(crate) fn inserts(&self) -> bool {
+        self.mix.iter().any(|(_, operation)| *operation == Operation::Insert)
+    }
+
     /// Whether records are scanned.
     pub(crate) fn scans(&self) -> bool {
         self.mix.iter().any(|(_, operation)| *operation == Operation::Scan)
