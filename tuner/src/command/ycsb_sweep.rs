@@ -1,7 +1,7 @@
 //! `tuner ycsb sweep`: the settings that a workload of YCSB's is best run with.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::measure::search_on;
 use super::ycsb::Plan as YcsbPlan;
@@ -27,11 +27,12 @@ pub(super) fn run(
     let plan = plan(ycsb, &database, options)?;
     let search = Climb::new(plan.space, plan.budget, plan.rate(), plan.seed);
     let console = Console::new(true);
+    let begun = Instant::now();
     let open = |_: &[_]| {
         let (session, store) = database.open(plan.space.lowest(), None)?;
         let job = ycsb.job(options, store)?;
         ycsb.prepare(&database, &job, &session, options, interrupt)?;
-        Ok(Swept::new(database.clone(), session, job, interrupt))
+        Ok(Swept::new(database.clone(), session, job, interrupt, begun))
     };
     let (result, answer, swept) = search_on(&plan, &search, &console, interrupt, open)?;
     let choice = answer.knee.as_ref().or(answer.peak.as_ref());

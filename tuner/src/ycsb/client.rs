@@ -20,6 +20,8 @@ use crate::stats::real;
 
 /// How often the end is looked for.
 const TICK: Duration = Duration::from_millis(50);
+/// In a short window, whose rate is to be seen many times.
+const SHORTEST_TICK: Duration = Duration::from_millis(5);
 
 /// A load or run.
 #[derive(Debug, Clone)]
@@ -87,6 +89,13 @@ pub(super) struct Shared {
 struct Done(AtomicU64);
 
 impl Job {
+    fn tick(&self) -> Duration {
+        match self.limit {
+            Some(limit) if !self.warm_up.is_zero() => (limit / 100).clamp(SHORTEST_TICK, TICK),
+            _ => TICK,
+        }
+    }
+
     /// Runs it to its end, or until Ctrl-C.
     pub(crate) fn run(self, runtime: &Handle, interrupt: &Interrupt) -> Result<Outcome> {
         let threads = u64::from(self.threads).min(self.operations.unwrap_or(u64::MAX));
@@ -100,10 +109,11 @@ impl Job {
             workers.spawn_on(Worker::new(Arc::clone(&shared), number, quota).run(), runtime);
         }
         let mut watch = Watch::new(&shared);
+        let tick = shared.job.tick();
         let fault = runtime.block_on(async {
             let mut fault = None;
             loop {
-                match tokio::time::timeout(TICK, workers.join_next()).await {
+                match tokio::time::timeout(tick, workers.join_next()).await {
                     Ok(None) => return fault,
                     Ok(Some(done)) => fault = fault.or(done.err()),
                     Err(_) => watch.look(interrupt),

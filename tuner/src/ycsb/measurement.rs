@@ -331,7 +331,8 @@ impl Sheet {
     pub(super) fn latencies(&self, intended: bool) -> BTreeMap<&'static str, Histogram<u64>> {
         let entries = self.entries.iter().filter(|(it, _)| it.fate == Fate::Done && it.intended == intended);
         let found = entries.filter_map(|(metric, entry)| {
-            let mut nanos = Histogram::new(3).ok()?;
+            // As precise as those of all reports.
+            let mut nanos = Histogram::new(2).ok()?;
             let Series::Hdr(micros) = entry.series.first().map(|(_, series)| series)? else { return None };
             for value in micros.iter_recorded() {
                 // It grows with the longest latency.

@@ -38,12 +38,13 @@ pub(crate) struct Swept {
 }
 
 impl Swept {
-    /// A target that has this job done again and again, each time at the point that is asked for.
-    pub(crate) fn new(database: Database, session: Session, job: Job, interrupt: &Interrupt) -> Self {
+    /// A target that has this job done again and again, each time at the point that is asked for. Its time has run since it
+    /// `begun`.
+    pub(crate) fn new(database: Database, session: Session, job: Job, interrupt: &Interrupt, begun: Instant) -> Self {
         let engine = database.uri.is_in_process().then(|| session.client.clone());
         let job = Job { measuring: job.measuring.of_sweep(job.rate.is_some()), ..job };
         let (interrupt, outcomes) = (interrupt.clone(), Vec::new());
-        Self { database, session, engine, job, interrupt, begun: Instant::now(), outcomes }
+        Self { database, session, engine, job, interrupt, begun, outcomes }
     }
 
     /// What came of a window, and the session that is open.
@@ -59,7 +60,7 @@ impl Swept {
             std::mem::replace(&mut self.session, session).end(&self.database.uri);
             self.job.store = store;
         }
-        let whole = probe.window.div_f64(1.0 - WARM_UP).min(limit);
+        let whole = length(probe).min(limit);
         let batch = usize::try_from(probe.point.batch).unwrap_or(usize::MAX);
         let job = Job {
             threads: probe.point.threads,
@@ -83,7 +84,7 @@ impl Target for Swept {
             Ok(outcome) => Measurement {
                 cpu: cpu.and_then(|cpu| cpu.shares()),
                 server: server.and_then(|server| server.used()),
-                partial: self.interrupt.is_set() || outcome.elapsed < probe.window.mul_f64(0.9),
+                partial: self.interrupt.is_set() || limit < length(probe),
                 ..measured(outcome, probe.rate.is_some())
             },
             Err(failure) => Measurement::failed("client_fault", failure.to_string()),
@@ -95,6 +96,11 @@ impl Target for Swept {
     fn spent(&self) -> Duration {
         self.begun.elapsed()
     }
+}
+
+/// How long a window is with its warm-up.
+fn length(probe: &Probe) -> Duration {
+    probe.window.div_f64(1.0 - WARM_UP)
 }
 
 /// A window as the search sees it.

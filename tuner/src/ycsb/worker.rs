@@ -26,6 +26,8 @@ pub(super) struct Worker {
     random: Random,
     choice: Choice,
     writer: Writer,
+    /// Records whose insert waits in a batch.
+    waiting: Vec<u64>,
     intended: Option<Instant>,
 }
 
@@ -38,6 +40,7 @@ impl Worker {
             random: Random::new(mix(u64::from(seed.subsec_nanos()), number)),
             choice: shared.job.core.choice.clone(),
             writer: Writer::new(&shared.job.settings),
+            waiting: Vec::new(),
             intended: None,
             shared,
         }
@@ -86,6 +89,13 @@ impl Worker {
             .sheet(self.number, |sheet, measuring, origin| sheet.add(operation, status, span, origin, measuring));
     }
 
+    /// Lets the inserted records be read.
+    fn acknowledge(&mut self) {
+        for number in self.waiting.drain(..) {
+            self.shared.inserted.acknowledge(number);
+        }
+    }
+
     /// Keeps a failed write for people.
     fn tell_failure(&mut self) {
         if let Some(error) = self.writer.take_failure() {
@@ -97,6 +107,7 @@ impl Worker {
         self.intended = None;
         let begun = Instant::now();
         self.writer.flush(&self.shared.job.store).await;
+        self.acknowledge();
         let span = Span { intended: None, begun, ended: Instant::now() };
         self.shared.sheet(self.number, |sheet, measuring, origin| {
             sheet.add_latency("CLEANUP", Status::Ok, span, origin, measuring);
@@ -142,8 +153,12 @@ impl Worker {
                 let number = self.shared.inserted.next();
                 let key = self.shared.job.core.key(number);
                 let record = self.shared.job.core.whole_record(&key, &mut self.random);
-                self.insert(&key, record).await;
-                self.shared.inserted.acknowledge(number);
+                let status = self.insert(&key, record).await;
+                self.waiting.push(number);
+                // What waits in a batch is not there to be read yet. Where nobody waits for writes, nobody knows.
+                if status != Status::BatchedOk || self.shared.job.settings.in_flight > 0 {
+                    self.acknowledge();
+                }
             }
             Operation::Scan => self.scan().await,
             Operation::ReadModifyWrite => self.read_modify_write().await,
