@@ -62,7 +62,7 @@ struct Connection {
     /// Room for the next request, from one before.
     spare: Vec<u8>,
     /// The last reply: room for the next one, if nothing holds it any more.
-    last: Bytes,
+    kept: Bytes,
 }
 
 /// What carries messages.
@@ -81,7 +81,7 @@ impl Connection {
             Transport::Buffered | Transport::Framed => Link::Socket(stream),
             Transport::Http => Link::Http(Http::open(stream, address, tls).await?),
         };
-        Ok(Self { link, wire, sequence: 0, used: Instant::now(), spare: Vec::new(), last: Bytes::new() })
+        Ok(Self { link, wire, sequence: 0, used: Instant::now(), spare: Vec::new(), kept: Bytes::new() })
     }
 
     /// Whether it can carry another request: it was used lately, and the gateway neither closed it nor said anything.
@@ -122,7 +122,7 @@ impl Connection {
                     self.spare = request;
                     self.spare.clear();
                 }
-                read_reply(stream, &mut self.last, wire, call, read).await?
+                read_reply(stream, &mut self.kept, wire, call, read).await?
             }
             Link::Http(http) => {
                 let bytes = http.post(request).await?;
@@ -142,12 +142,12 @@ impl Connection {
 
 async fn read_reply<T>(
     stream: &mut TcpStream,
-    last: &mut Bytes,
+    kept: &mut Bytes,
     wire: Wire,
     call: Pending<'_>,
     read: Reader<T>,
 ) -> Result<Result<T, ServerException>, Fault> {
-    let mut buffer = std::mem::take(last).try_into_mut().unwrap_or_default();
+    let mut buffer = std::mem::take(kept).try_into_mut().unwrap_or_default();
     buffer.clear();
     let (mut least, mut hoped) = (1, 1);
     loop {
@@ -155,7 +155,7 @@ async fn read_reply<T>(
         let bytes = buffer.freeze();
         match wire.decode(&bytes, call, read).map_err(Fault::Garbled)? {
             Decoded::Reply(reply) => {
-                *last = if bytes.len() <= KEPT_BYTES { bytes } else { Bytes::new() };
+                *kept = if bytes.len() <= KEPT_BYTES { bytes } else { Bytes::new() };
                 return Ok(reply);
             }
             Decoded::Incomplete(more) => {

@@ -287,6 +287,10 @@ impl<'a, T: FromRow> GetAll<'a, T> {
 /// Cuts keys into requests by the client's grouping, each key with its place in the caller's order.
 fn requests(table: &Table, keys: Vec<Key>, most: usize) -> Result<Vec<(Vec<usize>, Vec<Key>)>> {
     let (grouping, topology) = (table.client.grouping(), table.client.topology());
+    // One request takes them all, whoever owns them.
+    if topology.joins_owners() && !keys.is_empty() && keys.len() <= most {
+        return Ok(vec![((0..keys.len()).collect(), keys)]);
+    }
     let mut full = Vec::new();
     let mut groups: HashMap<u64, (Vec<usize>, Vec<Key>)> = HashMap::new();
     for (place, key) in keys.into_iter().enumerate() {

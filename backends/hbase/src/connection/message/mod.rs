@@ -234,7 +234,10 @@ fn read_reply<T>(
         return Ok(Err(Garbled::Sequence { expected: call.sequence, found }));
     }
     match kind {
-        REPLY if method == call.method.as_bytes() => read_result(input, read).map(Ok),
+        REPLY if method == call.method.as_bytes() => {
+            // Every result ends with a 0: what ends with another byte isn't all of it, which is told for less than by reading it.
+            if input.reply().last() == Some(&0) { read_result(input, read).map(Ok) } else { Err(Unread::Short) }
+        }
         EXCEPTION => read_refusal(input).map(|refusal| Ok(Err(refusal))),
         _ => {
             let method = String::from_utf8_lossy(method);
