@@ -186,7 +186,7 @@ fn a_method_that_the_gateway_lacks_is_told() {
 
 #[test]
 fn structs_without_end_in_each_other_are_refused() {
-    let bytes = [&[0x80, 1, 0, 2, 0, 0, 0, 3][..], b"get", &[0, 0, 0, 7], &[12, 0, 9].repeat(10_000)].concat();
+    let bytes = [&[0x80, 1, 0, 2, 0, 0, 0, 3][..], b"get", &[0, 0, 0, 7], &[12, 0, 9].repeat(10_000), &[0]].concat();
     let outcome = WIRES[0].decode(&bytes.into(), CALL, read_nothing);
     assert!(matches!(&outcome, Err(Garbled::Malformed(what)) if what.contains("deep")), "{outcome:?}");
 }
