@@ -1,9 +1,9 @@
 //! Reads. A page is one stateless request after another; nothing is kept at the gateway.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::try_join_all;
+use peristyle_core::merge::{Part, Source, merge};
 use peristyle_core::model::{Key, StoredRow};
 use peristyle_core::request::{Projection, Query, Read, Scan};
 use peristyle_core::response::Page;
@@ -97,7 +97,9 @@ impl Store {
             (Some(only), true) => self.page(layout, only, false, scan.limit, &scan.columns, call).await,
             (Some(last), false) => {
                 spans.push(last);
-                self.merged_page(layout, spans, scan, call).await
+                let columns = &scan.columns;
+                let rest = |span| Rest { store: self, layout, columns, call, span, reverse: false };
+                merge(spans.into_iter().map(rest), scan.limit).await
             }
         }
     }
@@ -112,85 +114,71 @@ impl Store {
         columns: &Projection,
         call: &Call,
     ) -> Result<Page> {
-        let mut source = Source { span, reverse, rows: VecDeque::new(), done: false };
-        let mut page = Page::default();
-        while page.rows.len() < limit {
-            match source.rows.pop_front() {
-                Some(row) => page.rows.extend(stored_row(layout, &row, None, columns)?),
-                None if source.done => return Ok(page),
-                None => source.fill(self, layout, limit - page.rows.len(), call).await?,
+        let mut rest = Rest { store: self, layout, columns, call, span, reverse };
+        let mut page = Page { more: true, ..Page::default() };
+        while page.more && page.rows.len() < limit {
+            let (rows, more) = rest.fetch(limit - page.rows.len()).await?;
+            for row in rows {
+                page.rows.extend(stored_row(layout, &row, None, columns)?);
             }
+            page.more = more;
         }
-        page.more = !source.done || !source.rows.is_empty();
         Ok(page)
     }
-
-    /// A page of several spans, whose rows are merged by what is behind their salts.
-    async fn merged_page(&self, layout: &Layout, spans: Vec<Span>, scan: &Scan, call: &Call) -> Result<Page> {
-        let source = |span| Source { span, reverse: false, rows: VecDeque::new(), done: false };
-        let mut sources: Vec<Source> = spans.into_iter().map(source).collect();
-        let share = scan.limit.div_ceil(sources.len()) + 4;
-        let mut page = Page::default();
-        loop {
-            let starved = sources.iter_mut().filter(|source| source.rows.is_empty() && !source.done);
-            try_join_all(starved.map(|source| source.fill(self, layout, share, call))).await?;
-            // A source may have had nothing but dead rows.
-            if sources.iter().any(|source| source.rows.is_empty() && !source.done) {
-                continue;
-            }
-            let heads = sources.iter_mut().filter(|source| !source.rows.is_empty());
-            let least = heads.min_by(|a, b| a.head(layout).cmp(&b.head(layout)));
-            let Some(row) = least.and_then(|source| source.rows.pop_front()) else { return Ok(page) };
-            page.rows.extend(stored_row(layout, &row, None, &scan.columns)?);
-            if page.rows.len() >= scan.limit {
-                page.more = sources.iter().any(|source| !source.done || !source.rows.is_empty());
-                return Ok(page);
-            }
-        }
-    }
 }
 
-/// Rows that come from one span, part by part.
-struct Source {
+/// The rows of one span that weren't read.
+struct Rest<'a> {
+    store: &'a Store,
+    layout: &'a Layout,
+    columns: &'a Projection,
+    call: &'a Call,
     span: Span,
     reverse: bool,
-    rows: VecDeque<RowCells>,
-    /// Whether no more come.
-    done: bool,
 }
 
-impl Source {
-    fn head<'a>(&'a self, layout: &Layout) -> Option<&'a [u8]> {
-        self.rows.front().map(|row| unsalted(layout, row.row()))
+impl Source for Rest<'_> {
+    /// The order of salted tables is that of what is behind their salts.
+    async fn next(&mut self, wanted: usize) -> Result<Part> {
+        let (found, more) = self.fetch(wanted).await?;
+        let mut rows = Vec::with_capacity(found.len());
+        for row in found {
+            let stored = stored_row(self.layout, &row, None, self.columns)?;
+            rows.extend(stored.map(|stored| (unsalted(self.layout, row.row()).to_vec(), stored)));
+        }
+        Ok(Part { rows, more })
     }
+}
 
-    /// Fetches the next rows, so many at most.
-    async fn fill(&mut self, store: &Store, layout: &Layout, wanted: usize, call: &Call) -> Result<()> {
+impl Rest<'_> {
+    /// The next rows, so many at most, and whether there may be more.
+    async fn fetch(&mut self, wanted: usize) -> Result<(Vec<RowCells>, bool)> {
         if self.span.is_empty() {
-            self.done = true;
-            return Ok(());
+            return Ok((Vec::new(), false));
         }
         // A reverse scan includes its start, which is this span's excluded end.
         let extra = usize::from(self.reverse && self.span.end.is_some());
-        let limit = wanted.min(layout.row_size.rows_per_reply()) + extra;
-        let span = self.request(limit);
-        let rows = calls::scan(&store.gateways, call, &layout.table, &span).await?;
-        layout.row_size.learn(&rows);
-        self.done = rows.len() < limit;
-        for row in rows {
-            if self.reverse && row.row() < self.span.start.as_slice() {
-                self.done = true;
-                break;
-            }
-            let excluded = self.reverse && self.span.end.as_deref() == Some(row.row());
-            if !excluded {
-                self.rows.push_back(row);
+        let limit = wanted.min(self.layout.row_size.rows_per_reply());
+        let span = self.request(limit + extra);
+        let mut rows = calls::scan(&self.store.gateways, self.call, &self.layout.table, &span).await?;
+        self.layout.row_size.learn(&rows);
+        let mut more = rows.len() >= limit + extra;
+        if self.reverse {
+            rows.retain(|row| self.span.end.as_deref() != Some(row.row()));
+            // What it stops below isn't quite the start.
+            if let Some(end) = rows.iter().position(|row| row.row() < self.span.start.as_slice()) {
+                rows.truncate(end);
+                more = false;
             }
         }
-        if let Some(last) = self.rows.back() {
+        if rows.len() > limit {
+            rows.truncate(limit);
+            more = true;
+        }
+        if let Some(last) = rows.last() {
             self.span.behind(last.row(), self.reverse);
         }
-        Ok(())
+        Ok((rows, more))
     }
 
     fn request(&self, limit: usize) -> ScanSpan {

@@ -12,6 +12,7 @@ pub mod error;
 pub mod grouping;
 pub mod layers;
 pub mod memory;
+pub mod merge;
 pub mod model;
 pub mod record;
 pub mod request;

@@ -1,10 +1,8 @@
 //! Scans in key order: the buckets side by side, merged.
 
-use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
 use tower::Service;
 
 use super::Work;
@@ -12,14 +10,10 @@ use super::layout::Layout;
 use crate::capability::Capability;
 use crate::codec::ordered::encode_key;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Key, StoredRow};
+use crate::merge::{Part, Source, merge};
+use crate::model::Key;
 use crate::request::{Action, Projection, Query, Read, Request, Scan};
 use crate::response::{Page, Response};
-
-/// Buckets that are asked at a time.
-const AT_A_TIME: usize = 32;
-/// Rows asked of a bucket beyond its share of the page: buckets are not quite equal.
-const SPARE: usize = 4;
 
 /// A page in the order of the declared keys.
 pub(super) async fn page<S>(work: &Work<S>, layout: &Layout, scan: Scan) -> Result<Page>
@@ -31,66 +25,45 @@ where
         let message = "a table whose salt is a prefix has no key order: scan in any order, or salt it in buckets";
         return Err(Error::new(ErrorKind::Unsupported(Capability::OrderedScan), message));
     };
-    let share = scan.limit.div_ceil(usize::from(buckets).max(1)) + SPARE;
-    let mut sources: Vec<Bucket> = (0..buckets).map(|bucket| Bucket::new(bucket, scan.after.clone())).collect();
-    let mut page = Page::default();
-    while page.rows.len() < scan.limit {
-        let starved = sources.iter_mut().filter(|source| source.rows.is_empty() && !source.done);
-        let fills = starved.map(|source| source.fill(work, layout, share, &scan.columns));
-        let fills: Vec<_> = fills.collect();
-        stream::iter(fills).buffer_unordered(AT_A_TIME).try_collect::<()>().await?;
-        let heads = sources.iter_mut().filter(|source| !source.rows.is_empty());
-        let least = heads.min_by(|a, b| a.head().cmp(&b.head()));
-        let Some((_, row)) = least.and_then(|source| source.rows.pop_front()) else { return Ok(page) };
-        page.rows.push(row);
-    }
-    page.more = sources.iter().any(|source| !source.done || !source.rows.is_empty());
-    Ok(page)
+    let Scan { after, columns, limit, .. } = scan;
+    let bucket = |number| Bucket { work, layout, columns: &columns, number, after: after.clone() };
+    merge((0..buckets).map(bucket), limit).await
 }
 
-/// The rows of one bucket, part by part.
-struct Bucket {
+/// The rows of one bucket.
+struct Bucket<'a, S> {
+    work: &'a Work<S>,
+    layout: &'a Layout,
+    columns: &'a Projection,
     number: u16,
     /// The key behind which the next part begins.
     after: Option<Key>,
-    /// By encoded key.
-    rows: VecDeque<(Vec<u8>, StoredRow)>,
-    /// Whether no more come.
-    done: bool,
 }
 
-impl Bucket {
-    fn new(number: u16, after: Option<Key>) -> Self {
-        Self { number, after, rows: VecDeque::new(), done: false }
-    }
-
-    fn head(&self) -> Option<&[u8]> {
-        self.rows.front().map(|(key, _)| key.as_slice())
-    }
-
-    async fn fill<S>(&mut self, work: &Work<S>, layout: &Layout, limit: usize, columns: &Projection) -> Result<()>
-    where
-        S: Service<Request, Response = Response, Error = Error> + Clone + Send + Sync + 'static,
-        S::Future: Send,
-    {
-        while self.rows.is_empty() && !self.done {
-            let read = self.query(layout, limit, columns);
-            let table = Arc::clone(&layout.stored);
-            let page = layout.answer(work.send(Action::Read { table, read }).await?).into_page()?;
-            self.done = !page.more;
-            for row in page.rows {
-                let key = row.key(&layout.declared)?;
-                let mut encoded = Vec::with_capacity(32);
-                encode_key(key.values(), layout.declared.primary_key(), &mut encoded)?;
-                self.rows.push_back((encoded, row));
-                self.after = Some(key);
-            }
+impl<S> Source for Bucket<'_, S>
+where
+    S: Service<Request, Response = Response, Error = Error> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    async fn next(&mut self, wanted: usize) -> Result<Part> {
+        let (read, layout) = (self.query(wanted), self.layout);
+        let table = Arc::clone(&layout.stored);
+        let page = layout.answer(self.work.send(Action::Read { table, read }).await?).into_page()?;
+        let mut rows = Vec::with_capacity(page.rows.len());
+        for row in page.rows {
+            let key = row.key(&layout.declared)?;
+            let mut encoded = Vec::with_capacity(32);
+            encode_key(key.values(), layout.declared.primary_key(), &mut encoded)?;
+            rows.push((encoded, row));
+            self.after = Some(key);
         }
-        Ok(())
+        Ok(Part { rows, more: page.more })
     }
+}
 
-    fn query(&self, layout: &Layout, limit: usize, columns: &Projection) -> Read {
-        let salt = layout.bucket_value(self.number);
+impl<S> Bucket<'_, S> {
+    fn query(&self, limit: usize) -> Read {
+        let salt = self.layout.bucket_value(self.number);
         let after = self.after.as_ref().map(|after| Layout::behind(&salt, after));
         let mut read = Read::Query(Query {
             partition: Key::new(vec![salt]),
@@ -100,9 +73,9 @@ impl Bucket {
             reverse: false,
             after,
             limit,
-            columns: columns.clone(),
+            columns: self.columns.clone(),
         });
-        layout.projection(&mut read);
+        self.layout.projection(&mut read);
         read
     }
 }
