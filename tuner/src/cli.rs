@@ -169,7 +169,7 @@ pub(crate) enum SimCommand {
   tuner sim grid --target 'sim://usl?streams=8&nodes=3' --threads 1..200 --pool 1..4
 
 The parameters of sim://usl, all optional: lambda, sigma, kappa (the law), cv (noise of a window), seed, streams (requests that a
-connection carries) and nodes, io_cost (µs of an io thread per request), errors_above, error_rate, error_class, batch_fixed and
+connection carries; more wait, or fail with streams_refuse=true) and nodes, io_cost (µs of an io thread per request), errors_above, error_rate, error_class, batch_fixed and
 batch_per_row (cost of a request and of a row), batch_fail_bytes, row_bytes, drift (share of capacity lost) and drift_at (s),
 freeze_at and freeze_for (s), warmup (s), collapse_above, client_cpu (µs per request), bimodal, dip_at, rate_limit, zero_ops.
 sim://table?file=points.csv takes the curve from columns n and x instead, or from the points.csv of a run.")]
@@ -179,7 +179,8 @@ sim://table?file=points.csv takes the curve from columns n and x instead, or fro
         after_help = "A row for each server and noise: loss (95th percentile over the seeds) against the best possible, bias of the
 reported figure, share of confidence intervals that hold the truth, share of knees within 5 % of the best, share of right
 verdicts, most windows, all but the last in percent; then what other tools' searches lose: doubling, golden section,
-cassandra-stress's auto mode and NoSQLBench's findmax. Ends with 1 where a bar is missed."
+cassandra-stress's auto mode and NoSQLBench's findmax. Then comparisons of equals, and a line for each bar with its worst figure.
+Ends with 1 where a bar is missed."
     )]
     Judge {
         /// Searches for each server and noise
@@ -261,9 +262,17 @@ pub(crate) struct Settings {
     /// Hold the chosen point for so long at the end, to see a late collapse; on top of the budget
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(crate) hold: Option<Duration>,
+    /// Measure the chosen point and the settings of tuner run (32 threads, all cores, 1 connection, 1 row per request) in turns at the
+    /// end, and say whether they differ; on top of the budget
+    #[arg(long)]
+    pub(crate) against_defaults: bool,
     /// The server's process on this machine, for its processor time, memory and disks
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", conflicts_with = "server_cgroup")]
     pub(crate) server_pid: Option<u32>,
+    /// The same of its control group (version 2), where it is several processes, a service or a container: the folder that holds its
+    /// cpu.stat, such as /sys/fs/cgroup/system.slice/cassandra.service
+    #[arg(long, value_name = "DIR")]
+    pub(crate) server_cgroup: Option<PathBuf>,
     /// The folder for the results [default: runs/<date>-<workload>]
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,

@@ -1,9 +1,12 @@
 //! What the machine is and how busy it was.
 
-use std::time::{Duration, Instant};
+mod server;
+
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::server::{ServerClock, ServerSource, ServerUse};
 use crate::stats::real;
 
 /// The kernel's unit of processor time for programs: `USER_HZ`, 100 on every architecture that Rust's std has.
@@ -36,63 +39,6 @@ impl CpuShares {
         let sum = |part: fn(&Self) -> f64| shares.iter().map(part).sum::<f64>() / count;
         (!shares.is_empty()).then(|| Self { client: sum(|it| it.client), others: sum(|it| it.others) })
     }
-}
-
-/// What the server's process used per second of a window.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ServerUse {
-    /// Cores: 1 is one core all the time.
-    pub(crate) cores: f64,
-    /// Bytes of memory that are resident at the end.
-    pub(crate) memory: u64,
-    /// Bytes per second read from and written to disks.
-    pub(crate) disk_read: f64,
-    pub(crate) disk_written: f64,
-}
-
-/// The server's process at an instant, as the kernel counts it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ServerClock {
-    pid: u32,
-    at: Instant,
-    ticks: u64,
-    read: u64,
-    written: u64,
-}
-
-impl ServerClock {
-    /// Reads `/proc/PID`; `None` where there is no such process, or it may not be looked at.
-    pub(crate) fn now(pid: u32) -> Option<Self> {
-        let file = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
-        // Of another user's process the disks are not shown.
-        let disks = file("io").unwrap_or_default();
-        Some(Self {
-            pid,
-            at: Instant::now(),
-            ticks: process_ticks(&file("stat")?)?,
-            read: field(&disks, "read_bytes:").unwrap_or_default(),
-            written: field(&disks, "write_bytes:").unwrap_or_default(),
-        })
-    }
-
-    /// What was used since then.
-    pub(crate) fn used(&self) -> Option<ServerUse> {
-        let now = Self::now(self.pid)?;
-        let seconds = (now.at - self.at).as_secs_f64().max(f64::EPSILON);
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).ok()?;
-        let per_second = |now: u64, then: u64| real(now.saturating_sub(then)) / seconds;
-        Some(ServerUse {
-            cores: per_second(now.ticks, self.ticks) / TICKS_PER_SECOND,
-            memory: field(&status, "VmRSS:").unwrap_or_default() * 1024,
-            disk_read: per_second(now.read, self.read),
-            disk_written: per_second(now.written, self.written),
-        })
-    }
-}
-
-/// The number behind a name at the start of a line.
-fn field(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
 /// Processor time up to an instant, in the kernel's ticks.
@@ -150,16 +96,6 @@ mod tests {
         assert_eq!(process_ticks(stat), Some(120));
         assert_eq!(machine_ticks("cpu  10 0 20 60 10 0 0 0 5 0\ncpu0 1"), Some((30, 100)));
         assert_eq!(machine_ticks("nonsense"), None);
-    }
-
-    #[test]
-    fn a_process_is_seen_with_its_memory_and_one_that_is_not_there_is_not() {
-        if cfg!(target_os = "linux") {
-            let used = ServerClock::now(std::process::id()).unwrap().used().unwrap();
-            assert!(used.memory > 1 << 20 && used.cores >= 0.0, "{used:?}");
-        }
-        assert!(ServerClock::now(u32::MAX).is_none());
-        assert_eq!(field("a: 5 kB\nb: 7\n", "b:"), Some(7));
     }
 
     #[test]

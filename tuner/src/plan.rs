@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use crate::cli::{LoadSettings, PathsSettings, RampSettings, Settings, Subject};
 use crate::failure::{Failure, Result};
-use crate::machine::{ServerClock, cores};
+use crate::machine::{ServerSource, cores};
 use crate::objective::Objective;
 use crate::search::{BUDGET, Load};
 use crate::space::{Axis, Point, Space, Span};
+use crate::stats::real_len;
 use crate::target::TargetUri;
 use crate::target::sim::{CORES, Server};
 use crate::workload::Workload;
@@ -34,10 +35,12 @@ pub(crate) struct Plan {
     pub(crate) rates: Vec<f64>,
     /// T of the APDEX.
     pub(crate) apdex: Option<Duration>,
+    /// What the chosen point is compared with at the end.
+    pub(crate) beside: Option<Point>,
     /// How long the chosen point is held at the end.
     pub(crate) hold: Option<Duration>,
-    /// The server's process.
-    pub(crate) server: Option<u32>,
+    /// Where the server is to be seen on this machine.
+    pub(crate) server: Option<ServerSource>,
     /// Whether to go on with the run in `out`.
     pub(crate) resume: bool,
     pub(crate) budget: Duration,
@@ -72,6 +75,17 @@ pub(crate) struct PathsPlan {
     pub(crate) json: bool,
 }
 
+/// What nobody has tuned: the settings of a run.
+fn untuned() -> Space {
+    Space {
+        threads: Span::fixed(32),
+        io_threads: Span::fixed(cores()),
+        pool: Span::fixed(1),
+        batch: Span::fixed(1),
+        cores: cores(),
+    }
+}
+
 /// The ranges where none are given.
 struct Defaults {
     space: Space,
@@ -93,14 +107,7 @@ impl Plan {
 
     /// The plan of a run, whose every range is one number.
     pub(crate) fn run(settings: Settings) -> Result<Self> {
-        let space = Space {
-            threads: Span::fixed(32),
-            io_threads: Span::fixed(cores()),
-            pool: Span::fixed(1),
-            batch: Span::fixed(1),
-            cores: cores(),
-        };
-        let plan = Self::new(settings, &Defaults { space, budget: Duration::from_secs(20) })?;
+        let plan = Self::new(settings, &Defaults { space: untuned(), budget: Duration::from_secs(20) })?;
         match Axis::ALL.into_iter().find(|axis| !plan.space.on(*axis).is_fixed()) {
             Some(axis) => Err(Failure::input(format!(
                 "{} {} is a range, but a run measures one point; give one number, or use tuner sweep",
@@ -130,6 +137,12 @@ impl Plan {
         let by_rate = rates.into_iter().map(|rate| (point, Some(rate)));
         let by_users = users.into_iter().map(|threads| (point.with(Axis::Threads, threads), None));
         Ok((plan, by_rate.chain(by_users).collect()))
+    }
+
+    /// Requests in flight that the connections of a point carry at once, where that is known and not beyond every number of threads:
+    /// of a simulated server its streams, of HBase one for each Thrift connection to each gateway.
+    pub(crate) fn carried(&self, point: Point) -> Option<f64> {
+        carried(self.simulated.as_ref(), &self.target, point)
     }
 
     /// The requests per second of a run or sweep in open loop.
@@ -169,8 +182,14 @@ impl Plan {
             let given = humantime::format_duration(budget);
             return Err(Failure::input(format!("--budget {given} is too short; give at least 2s")));
         }
-        if let Some(pid) = settings.server_pid.filter(|pid| ServerClock::now(*pid).is_none()) {
-            return Err(Failure::input(format!("--server-pid {pid}: there is no such process on this machine")));
+        let server = server(settings.server_pid, settings.server_cgroup)?;
+        let most = Point { threads: space.threads.hi(), io_threads: 1, pool: space.pool.hi(), batch: 1 };
+        let carried = carried(simulated.as_ref(), &target, most);
+        if let Some(carried) = carried.filter(|carried| f64::from(most.threads) > *carried) {
+            let pool = space.pool;
+            notes.push(format!(
+                "connections carry {carried:.0} requests with pool {pool}: threads beyond that wait in the client"
+            ));
         }
         let resume = settings.resume.is_some();
         let out = settings.resume.or(settings.out).unwrap_or_else(|| default_folder(&workload.name));
@@ -184,8 +203,9 @@ impl Plan {
             objectives,
             rates: settings.rate.into_iter().collect(),
             apdex: settings.apdex,
+            beside: settings.against_defaults.then(|| untuned().lowest()),
             hold: settings.hold,
-            server: settings.server_pid,
+            server,
             resume,
             budget,
             seed,
@@ -268,6 +288,30 @@ fn subject(subject: &Subject) -> Result<(TargetUri, Arc<Workload>)> {
     let target = TargetUri::parse(&subject.target)?;
     let workload = Workload::find(&subject.workload, subject.seed)?;
     Ok((target, Arc::new(workload)))
+}
+
+/// See [`Plan::carried`].
+fn carried(simulated: Option<&Server>, target: &TargetUri, point: Point) -> Option<f64> {
+    match simulated {
+        Some(server) => server.carried(point),
+        None => target.gateways().map(|gateways| f64::from(point.pool) * real_len(gateways)),
+    }
+}
+
+/// The server's process or control group, if it is there.
+fn server(pid: Option<u32>, group: Option<PathBuf>) -> Result<Option<ServerSource>> {
+    let source = pid.map(ServerSource::Process).or(group.map(ServerSource::Group));
+    match source {
+        Some(source) if source.clock().is_some() => Ok(Some(source)),
+        Some(ServerSource::Process(pid)) => {
+            Err(Failure::input(format!("--server-pid {pid}: there is no such process on this machine")))
+        }
+        Some(ServerSource::Group(folder)) => Err(Failure::input(format!(
+            "--server-cgroup {}: no cpu.stat with usage_usec; give the folder of a control group of version 2",
+            folder.display()
+        ))),
+        None => Ok(None),
+    }
 }
 
 /// The simulated server of a URI, if it is one.

@@ -287,14 +287,68 @@ fn ctrl_c_keeps_what_was_measured() {
         assert!(child.try_wait().unwrap().is_none(), "ended before it was interrupted");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    interrupt(&child);
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{ended:?}");
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(result["verdict"], "interrupted");
     assert_eq!(result["windows"], lines());
     assert!(files.path().join("results/points.csv").exists() && files.path().join("results/result.json").exists());
+}
+
+#[test]
+fn a_second_ctrl_c_ends_at_once_and_leaves_the_journal_whole() {
+    let files = folder();
+    let mut child = tuner(files.path())
+        .args(["sweep", "--target", "memory:", "--budget", "5m", "--out", "results"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let journal = files.path().join("results/journal.jsonl");
+    let text = || fs::read_to_string(&journal).unwrap_or_default();
+    while text().lines().count() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "ended before it was interrupted");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    interrupt(&child);
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(text().ends_with('\n') && text().lines().count() >= 3);
+    assert!(text().lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{}", text());
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_a_server_that_never_answers() {
+    // It accepts connections and says nothing: the first Ctrl-C waits for the attempt to end, which takes the time limit.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!("cql://{}/ks", silent.local_addr().unwrap());
+    let files = folder();
+    let child = tuner(files.path())
+        .args(["sweep", "--target", &target])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Once it has connected, it listens for signals too.
+    let _connection = silent.accept().unwrap();
+    interrupt(&child);
+    std::thread::sleep(Duration::from_millis(20));
+    interrupt(&child);
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    // An end in order would have been the refusal of the target, with 2.
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+}
+
+fn interrupt(child: &std::process::Child) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+}
+
+#[test]
+fn a_server_that_is_not_there_can_not_be_watched() {
+    refused(&["sweep", "--server-pid", "4294967295"], &["--server-pid", "no such process"]);
+    refused(&["sweep", "--server-cgroup", "/nowhere"], &["--server-cgroup /nowhere", "cpu.stat"]);
 }
 
 #[test]

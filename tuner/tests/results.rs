@@ -314,3 +314,80 @@ fn settings_that_would_be_passed_over_are_refused() {
     }
     assert_eq!(fs::read_dir(files.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn more_threads_that_fail_and_more_connections_that_cure_it_are_told() {
+    // The field's story: with one connection to a node 1400 clients fail, with eight and ten io threads none does.
+    let target = "sim://usl?lambda=1&sigma=0.0002&kappa=2e-7&streams=175&streams_refuse=true&io_cost=8000&cv=0.01";
+    let files = folder();
+    let ranges = ["--threads", "1..2048", "--io-threads", "1..10", "--pool", "1..8", "--json"];
+    let ended = sweep(files.path(), target, "out", &ranges);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let knee = &result["knee"];
+    assert!((1000..=1400).contains(&knee["threads"].as_u64().unwrap()), "{knee}");
+    assert_eq!((&knee["errors"], &result["limit"]), (&Value::from(0), &Value::from("errors")), "{result}");
+    assert!(knee["pool"].as_u64().unwrap() >= 6 && knee["io_threads"].as_u64().unwrap() >= 6, "{knee}");
+    let why = result["why"].to_string();
+    assert!(why.contains("requests fail with overloaded") && why.contains("threads with"), "{why}");
+    assert!(why.contains("fail with overloaded;") && why.contains("pool don't"), "{why}");
+    let page = fs::read_to_string(files.path().join("out/report.html")).unwrap();
+    assert!(page.contains("fail with overloaded;"), "the page does not tell it");
+}
+
+#[test]
+fn connections_that_are_full_are_named_before_and_after() {
+    let files = folder();
+    let target = "sim://usl?streams=8&nodes=2&cv=0.01";
+    let ended = sweep(files.path(), target, "out", &["--threads", "1..128", "--pool", "1..2"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(
+        ended.stdout.contains("connections carry 32 requests with pool 1..2: threads beyond that wait"),
+        "{ended:?}"
+    );
+    let ended = sweep(files.path(), target, "fixed", &["--threads", "1..128", "--pool", "1", "--json"]);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["limit"], "connections", "{result}");
+    assert!(result["why"].to_string().contains("raise --pool"), "{result}");
+}
+
+#[test]
+fn the_chosen_point_is_compared_with_the_defaults_in_turns() {
+    let files = folder();
+    let target = "sim://usl?batch_fixed=5&batch_per_row=1&cv=0.01";
+    let arguments = ["--threads", "1..64", "--batch", "1..64", "--against-defaults", "--json"];
+    let ended = sweep(files.path(), target, "out", &arguments);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let beside = &result["beside"];
+    assert_eq!(
+        (&beside["other"]["threads"], &beside["other"]["batch"]),
+        (&Value::from(32), &Value::from(1)),
+        "{beside}"
+    );
+    assert_eq!(beside["chosen"]["batch"], result["peak"]["batch"]);
+    // A batch of 64 gives 64 rows for the work of 11.5 of one.
+    let compared = &beside["compared"];
+    assert!(compared["ratio"].as_f64().unwrap() > 4.0 && compared["p"].as_f64().unwrap() < 0.001, "{beside}");
+    let journal = fs::read_to_string(files.path().join("out/journal.jsonl")).unwrap();
+    let turns: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let turns: Vec<&Value> =
+        turns.iter().filter(|line| line["purpose"] == "beside").map(|line| &line["batch"]).collect();
+    assert_eq!(turns.len(), 16);
+    assert!(turns[0] == turns[3] && turns[1] == turns[2] && turns[0] != turns[1], "{turns:?}");
+    let shown = run(files.path(), &["show", "out"]).stdout;
+    assert!(shown.contains("defaults") && shown.contains("more than chance"), "{shown}");
+    // Nobody but the one who asked pays for it.
+    assert!(!fs::read_to_string(files.path().join("out/report.html")).unwrap().contains("NaN"));
+}
+
+#[test]
+fn a_run_that_misses_its_objective_says_which() {
+    let files = folder();
+    let arguments =
+        ["run", "--target", "sim://usl?cv=0.01", "--threads", "44", "--objective", "p99<1ms", "--out", "out", "--json"];
+    let ended = run(files.path(), &arguments);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(result["stop_reason"].to_string().contains("misses p99<1ms"), "{result}");
+}

@@ -8,13 +8,17 @@ use crate::failure::{Exit, Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::load::Live;
 use crate::plan::Plan;
-use crate::report::{self, Journal, OutFolder, Outcome, ResultFile, Terms, Window};
+use crate::report::{self, Beside, Journal, OutFolder, Outcome, ResultFile, Terms, Window};
 use crate::search::{self, Answer, End, Probe, Purpose, Search, Step, Trial, Verdict};
+use crate::space::Point;
 use crate::target::sim::SimTarget;
 use crate::target::{LiveTarget, Target};
 
 /// What a window needs at the least to be worth its start.
 const LEAST: Duration = Duration::from_millis(600);
+
+/// Rounds in which the chosen point and another one are measured in turns.
+const ROUNDS: u32 = 8;
 
 /// Runs a search over a plan and writes what it found.
 pub(crate) fn run(plan: &Plan, search: &dyn Search) -> Result<Exit> {
@@ -51,8 +55,12 @@ pub(crate) fn search_on<T: Target>(
         console.line(&report::row(window));
     }
     let spent_before = before.last().map_or(Duration::ZERO, |window| window.trial.spent);
-    let mut watch = Watch { plan, console, interrupt, journal: &mut journal, spent_before };
+    let most = usize::try_from(search.most()).unwrap_or(usize::MAX);
+    let mut watch = Watch { plan, console, interrupt, journal: &mut journal, spent_before, most };
     let mut outcome = watch.drive(search, before, &mut target)?;
+    if let Some(other) = plan.beside {
+        watch.beside(&mut outcome, other, &mut target)?;
+    }
     if let Some(hold) = plan.hold {
         watch.hold(&mut outcome, hold, &mut target)?;
     }
@@ -89,10 +97,10 @@ fn open(plan: &Plan, before: &[Window], interrupt: &Interrupt) -> Result<Box<dyn
         let begun = before.last().map_or(Duration::ZERO, |window| window.trial.spent);
         return Ok(Box::new(SimTarget::new(server.clone(), &plan.workload, begun, before.len() as u64)));
     }
-    let deadline = Instant::now() + plan.budget + plan.hold.unwrap_or_default();
+    let deadline = Instant::now() + plan.budget + after(plan);
     let mut target = LiveTarget::open(&plan.target, &plan.workload, plan.space.lowest(), interrupt, deadline)?;
-    if let Some(pid) = plan.server {
-        target.watch_server(pid);
+    if let Some(server) = &plan.server {
+        target.watch_server(server.clone());
     }
     target.prepare(plan.create)?;
     rows_to_read(plan, &target, interrupt, deadline)?;
@@ -116,6 +124,17 @@ fn rows_to_read(plan: &Plan, target: &LiveTarget, interrupt: &Interrupt, deadlin
         plan.workload.table.name(),
         plan.target
     )))
+}
+
+/// The time for what comes after the search.
+fn after(plan: &Plan) -> Duration {
+    let beside = plan.beside.map_or(Duration::ZERO, |_| beside_window(plan) * (4 * ROUNDS));
+    beside + plan.hold.unwrap_or_default()
+}
+
+/// The length of a window beside another point.
+fn beside_window(plan: &Plan) -> Duration {
+    (plan.budget / 75).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }
 
 fn write(plan: &Plan, outcome: &Outcome, out: &OutFolder) -> Result<ResultFile> {
@@ -147,6 +166,8 @@ struct Watch<'w> {
     journal: &'w mut Journal,
     /// The time of the windows that were measured before a resumption.
     spent_before: Duration,
+    /// Windows of the search at the most.
+    most: usize,
 }
 
 impl Watch<'_> {
@@ -177,7 +198,7 @@ impl Watch<'_> {
         if windows.is_empty() && answer.verdict == Verdict::Interrupted {
             return Err(Failure::interrupted());
         }
-        Ok(Outcome { answer, windows, spent: self.spent(target) })
+        Ok(Outcome { answer, windows, spent: self.spent(target), beside: None })
     }
 
     fn end(&self, left: Duration) -> Option<End> {
@@ -191,6 +212,34 @@ impl Watch<'_> {
     /// The time since the command began, that of an earlier part included.
     fn spent(&self, target: &dyn Target) -> Duration {
         self.spent_before + target.spent()
+    }
+
+    /// Measures the chosen point and another one in turns, each round in the other order.
+    fn beside(&mut self, outcome: &mut Outcome, other: Point, target: &mut dyn Target) -> Result<()> {
+        let answer = &outcome.answer;
+        let Some(chosen) = answer.knee.as_ref().or(answer.peak.as_ref()).map(|choice| choice.point) else {
+            return Ok(());
+        };
+        self.most = usize::MAX;
+        let (length, rate) = (beside_window(self.plan), self.plan.rate());
+        let mut windows = Vec::new();
+        for round in 0..ROUNDS {
+            let points = if round % 2 == 0 { [chosen, other] } else { [other, chosen] };
+            for point in points {
+                if chosen == other || self.interrupt.is_set() {
+                    continue;
+                }
+                let probe = Probe { point, purpose: Purpose::Beside, window: length, rate };
+                let window = self.window(target, probe, length * 3, &[]);
+                self.journal.add(&window)?;
+                self.console.line(&report::row(&window));
+                windows.push(window);
+            }
+        }
+        outcome.spent = self.spent(target);
+        outcome.beside = Beside::of(chosen, other, &windows);
+        outcome.windows.append(&mut windows);
+        Ok(())
     }
 
     /// Goes on at the chosen point for a while. A late collapse, or an error, makes the result unstable.
@@ -225,23 +274,38 @@ impl Watch<'_> {
         let curve = report::sparkline(history, probe.point);
         let watch = |live: Live| {
             let spent = before + begun.elapsed();
-            self.console.status(format!("{} {curve}", self.status(&probe, live, spent)));
+            self.console.status(format!("{} {curve}", self.status(&probe, live, spent, history.len())));
         };
         let measurement = target.measure(&probe, limit, &watch);
         let trial = Trial::of(probe, &measurement, &self.plan.objectives, self.spent(target));
         Window { trial, measurement }
     }
 
-    fn status(&self, probe: &Probe, live: Live, spent: Duration) -> String {
+    fn status(&self, probe: &Probe, live: Live, spent: Duration, done: usize) -> String {
         let purpose = if probe.purpose == Purpose::Explore { "exploring" } else { probe.purpose.name() };
+        let left = Duration::from_secs(self.left(spent, done).as_secs());
         let spent = Duration::from_secs(spent.as_secs());
         format!(
-            "{purpose} {}: {} rows/s, {} errors, {} of {}",
+            "{purpose} {}: {} rows/s, {} errors, {} of {}, at most {} left",
             probe.point,
             report::rate(live.rows_per_s),
             live.failed,
             humantime::format_duration(spent),
-            humantime::format_duration(self.plan.budget + self.plan.hold.unwrap_or_default())
+            humantime::format_duration(self.plan.budget + after(self.plan)),
+            humantime::format_duration(left)
         )
+    }
+
+    /// The time that it still takes at the most: what the budget leaves, and no more than the windows that the search may measure
+    /// take by experience.
+    fn left(&self, spent: Duration, done: usize) -> Duration {
+        let budget = (self.plan.budget + after(self.plan)).saturating_sub(spent);
+        match (u32::try_from(done), u32::try_from(self.most.saturating_sub(done))) {
+            (Ok(done @ 1..), Ok(windows)) => {
+                let by_windows = (spent / done).checked_mul(windows);
+                by_windows.map_or(budget, |by_windows| budget.min(by_windows + after(self.plan)))
+            }
+            _ => budget,
+        }
     }
 }

@@ -66,7 +66,9 @@ pub(crate) fn judge(seeds: u64, only: &str) -> Result<Exit> {
         pairs.push(judged);
     }
     Console::result(&format!("\n{}", judge::bars_header()));
-    judge::bars(&rows, &pairs).iter().for_each(|line| Console::result(line));
+    for line in judge::bars(&rows, &pairs) {
+        Console::result(&line);
+    }
     let missed = rows.iter().map(|row| row.missed().len()).sum::<usize>();
     let missed = missed + pairs.iter().filter(|pairs| pairs.misses()).count();
     eprintln!("missed    {missed} bars");

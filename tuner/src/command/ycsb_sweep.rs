@@ -71,6 +71,7 @@ fn plan(ycsb: &YcsbPlan, database: &Database, options: &Options) -> Result<Plan>
         apdex: None,
         hold: None,
         server: None,
+        beside: None,
         resume: false,
         budget: match options.seconds()? {
             0 => BUDGET,

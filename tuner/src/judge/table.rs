@@ -137,8 +137,8 @@ impl Row {
         self.of_knee(self.near)
     }
 
-    pub(crate) fn clean(&self) -> Option<f64> {
-        Some(self.clean * 100.0)
+    pub(crate) fn clean(&self) -> f64 {
+        self.clean * 100.0
     }
 
     /// The share of right verdicts, where this is the right one.

@@ -94,6 +94,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn after_a_standstill_what_is_overdue_is_caught_up_with_by_the_workers_alone_and_its_wait_counts() {
+        // Nobody took a start for five seconds: 5000 are due at once.
+        let origin = Instant::now().checked_sub(Duration::from_secs(5)).unwrap();
+        let pace = Arc::new(Pace::new(origin, 1000.0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let keeper = pace.keep(Arc::clone(&stop)).unwrap();
+        let (now, most, taken) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let worker = || async {
+            for _ in 0..100 {
+                let intended = pace.start().await.unwrap();
+                assert!(intended.elapsed() > Duration::from_secs(3), "a late start keeps the time that was intended");
+                most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                taken.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+                now.fetch_sub(1, Ordering::Relaxed);
+            }
+        };
+        futures_of_four(worker).await;
+        assert_eq!((most.into_inner(), taken.into_inner()), (4, 400));
+        // The others stay due; at the end of the window they are dropped, and counted as that.
+        assert!(pace.between(origin, Instant::now()) >= 5000);
+        stop.store(true, Ordering::Relaxed);
+        keeper.join().unwrap();
+    }
+
+    async fn futures_of_four<F: Future<Output = ()>>(worker: impl Fn() -> F) {
+        tokio::join!(worker(), worker(), worker(), worker());
+    }
+
+    #[tokio::test]
     async fn starts_are_given_out_in_order_and_end_with_the_schedule() {
         let origin = Instant::now();
         let pace = Arc::new(Pace::new(origin, 1000.0));

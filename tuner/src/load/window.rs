@@ -17,7 +17,7 @@ use super::pace::Pace;
 use super::recorder::{Recorder, UNANSWERED};
 use super::worker::{Counter, Shared, nanos, work};
 use crate::interrupt::Interrupt;
-use crate::machine::{CpuClock, CpuShares, ServerClock, ServerUse};
+use crate::machine::{CpuClock, CpuShares, ServerSource, ServerUse};
 use crate::space::Point;
 use crate::stats::{Estimate, in_flight, real, real_len, steady_from};
 use crate::target::{Measurement, Schedule};
@@ -42,8 +42,8 @@ pub(crate) struct Load<'l> {
     pub(crate) point: Point,
     /// Requests per second in open loop.
     pub(crate) rate: Option<f64>,
-    /// The process of the server, where it is on this machine and known.
-    pub(crate) server: Option<u32>,
+    /// Where the server is to be seen, where it is on this machine and known.
+    pub(crate) server: Option<&'l ServerSource>,
     /// The measured part.
     pub(crate) window: Duration,
     /// All of it, warm-up and last answers included.
@@ -68,7 +68,7 @@ pub(crate) fn measure(load: &Load<'_>, watch: &dyn Fn(Live)) -> Measurement {
     let keeper = shared.pace.as_ref().map(|pace| pace.keep(Arc::clone(&shared.stop)));
     let mut workers = load.spawn(&shared, bucket);
     let warm_up = load.warm_up(&shared, begun, watch);
-    let (cpu, server) = (CpuClock::now(), load.server.and_then(ServerClock::now));
+    let (cpu, server) = (CpuClock::now(), load.server.and_then(ServerSource::clock));
     let start = Instant::now();
     // The last answers need time too.
     let window = load.window.min(load.limit.saturating_sub(begun.elapsed() + LAST_ANSWERS));

@@ -5,6 +5,7 @@ use super::limit::Explanation;
 use super::table::percent;
 use super::{Outcome, Window};
 use crate::plan::Plan;
+use crate::space::Point;
 use crate::stats::real;
 
 /// Requests in flight below this share of the threads: they waited for something in the client.
@@ -24,6 +25,7 @@ pub(crate) fn explain(plan: &Plan, outcome: &Outcome, explanation: &Explanation)
         if !choice.confirmed {
             why.push("the figures are those of the search: there was no time for a fresh run".into());
         }
+        why.extend(cured(outcome, choice.point));
         why.extend(processor(plan, &windows));
         why.extend(in_flight(plan, choice.point.threads, &windows));
         why.extend(offer(&windows));
@@ -31,6 +33,28 @@ pub(crate) fn explain(plan: &Plan, outcome: &Outcome, explanation: &Explanation)
     why.extend(missing(&outcome.windows));
     why.extend(failures(outcome));
     why
+}
+
+/// Settings that fail at a load which the chosen ones carry: what more io threads and connections are for.
+fn cured(outcome: &Outcome, chosen: Point) -> Option<String> {
+    let poorer = |point: Point| {
+        let fewer = point.pool < chosen.pool || point.io_threads < chosen.io_threads;
+        fewer && point.pool <= chosen.pool && point.io_threads <= chosen.io_threads
+    };
+    let failed = outcome.windows.iter().filter(|window| {
+        let point = window.trial.probe.point;
+        window.measurement.failures() > 0
+            && point.batch == chosen.batch
+            && point.threads <= chosen.threads
+            && poorer(point)
+    });
+    let worst = failed.max_by_key(|window| window.trial.probe.point)?;
+    let Point { threads, io_threads, pool, .. } = worst.trial.probe.point;
+    let cause = worst.measurement.cause().unwrap_or("errors");
+    Some(format!(
+        "{threads} threads with {io_threads} io, {pool} pool fail with {cause}; {} threads with {} io, {} pool don't",
+        chosen.threads, chosen.io_threads, chosen.pool
+    ))
 }
 
 /// How busy the client was.

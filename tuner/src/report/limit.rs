@@ -34,6 +34,8 @@ pub(crate) enum Limit {
     Objective,
     /// Throughput breaks down.
     Collapse,
+    /// The connections: more requests wait in the client for a free one.
+    Connections,
     /// Requests of more rows fail.
     BatchThreshold,
     /// The client's processor.
@@ -88,7 +90,8 @@ impl Explanation {
         }
         let windows = outcome.windows_at(&choice.trials);
         let peak = answer.peak.as_ref().map_or(choice.point, |peak| peak.point);
-        of_ceiling(answer.ceiling.as_ref(), peak)
+        of_ceiling(next_failure(outcome, peak).as_ref().or(answer.ceiling.as_ref()), peak)
+            .or_else(|| of_connections(plan, peak))
             .or_else(|| of_offer(plan, &windows))
             .or_else(|| cpu(&windows).and_then(|cpu| of_processor(plan, choice.point, &windows, cpu)))
             .or_else(|| model.and_then(|model| of_model(model, plan.space.threads.hi())))
@@ -113,6 +116,37 @@ fn nothing_works(ceiling: Option<&Ceiling>) -> Explanation {
         ),
         None => Explanation::new(Limit::Unknown, "nothing was done at all", "see whether the server answers anything"),
     }
+}
+
+/// The next number of threads that fails, with all else as at the peak.
+fn next_failure(outcome: &Outcome, peak: Point) -> Option<Ceiling> {
+    let above = |window: &&Window| {
+        let point = window.trial.probe.point;
+        point.threads > peak.threads && point == peak.with(Axis::Threads, point.threads)
+    };
+    let failed = outcome.windows.iter().filter(above).filter(|window| window.measurement.failures() > 0);
+    let window = failed.min_by_key(|window| window.trial.probe.point.threads)?;
+    let cause = window.measurement.cause()?.to_owned();
+    Some(Ceiling { point: window.trial.probe.point, cause, errors: window.measurement.failures() })
+}
+
+/// Connections that carry no more requests than there are threads.
+fn of_connections(plan: &Plan, peak: Point) -> Option<Explanation> {
+    let carried = plan.carried(peak)?;
+    let full = f64::from(peak.threads) >= FULL * carried && f64::from(plan.space.threads.hi()) > carried;
+    full.then(|| {
+        let more = plan.space.pool.hi() > peak.pool;
+        let advice = if more {
+            "more connections gained nothing: the server has no more"
+        } else {
+            "raise --pool: more connections carry more"
+        };
+        Explanation::new(
+            Limit::Connections,
+            format!("connections carry {carried:.0} requests: further threads wait in the client for a free one"),
+            advice,
+        )
+    })
 }
 
 /// Errors, a missed objective or a collapse just above the peak.

@@ -1,5 +1,6 @@
 //! Results for people and programs. Nothing is computed here that a search would decide by.
 
+mod beside;
 mod compare;
 mod explain;
 mod figures;
@@ -16,6 +17,7 @@ mod terms;
 
 use std::time::Duration;
 
+pub(crate) use self::beside::Beside;
 pub(crate) use self::compare::{Compared, compare};
 pub(crate) use self::figures::Figures;
 pub(crate) use self::hdr::log;
@@ -42,6 +44,8 @@ pub(crate) struct Outcome {
     pub(crate) answer: Answer,
     pub(crate) windows: Vec<Window>,
     pub(crate) spent: Duration,
+    /// The chosen point beside the defaults, where that was asked for.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Outcome {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::explain::explain;
 use super::limit::{Explanation, Limit};
-use super::{Figures, Model, Outcome, Terms};
+use super::{Beside, Figures, Model, Outcome, Terms};
 use crate::failure::{Failure, Result};
 use crate::machine::cores;
 use crate::plan::Plan;
@@ -43,6 +43,9 @@ pub(crate) struct ResultFile {
     /// The Universal Scalability Law over threads, at the chosen point's other settings.
     #[serde(default)]
     pub(crate) model: Option<Model>,
+    /// The chosen point beside the defaults.
+    #[serde(default)]
+    pub(crate) beside: Option<Beside>,
     /// Bytes of a row, keys and values.
     #[serde(default)]
     pub(crate) row_bytes: Option<f64>,
@@ -110,6 +113,7 @@ impl ResultFile {
             ceiling: answer.ceiling.clone(),
             cheaper: answer.cheaper.clone(),
             model,
+            beside: outcome.beside.clone(),
             row_bytes: Some(plan.workload.rows.mean_bytes()),
             settings: Terms::of(plan),
             environment: Environment::now(plan, outcome.spent),

@@ -69,6 +69,7 @@ pub(crate) fn closing(result: &ResultFile) -> Vec<(&'static str, String)> {
     for cheaper in &result.cheaper {
         lines.push(("cheaper", format!("{} cost {:.1} %", cheaper.point, cheaper.loss * 100.0)));
     }
+    lines.extend(result.beside.as_ref().map(|beside| ("defaults", beside.text())));
     lines.push(("ceiling", ceiling(result)));
     lines.push(("stopped", result.stop_reason.clone()));
     lines

@@ -48,13 +48,9 @@ impl Climb {
     pub(crate) fn new(space: Space, budget: Duration, rate: Option<f64>, seed: u64) -> Self {
         let axes = Axis::ALL.into_iter().filter(|axis| !space.on(*axis).is_fixed()).count();
         let window = window_for(&space, budget);
+        let warm_up = (window * WARM_UP_WINDOWS).min(budget / WARM_UP_SHARE / 4).max(window);
         let windows = MOST_WINDOWS.get(axes).copied().unwrap_or(u32::MAX);
-        Self {
-            space,
-            time: Time { budget, window, warm_up: window * WARM_UP_WINDOWS, rate, windows },
-            seed,
-            fits: Fits::default(),
-        }
+        Self { space, time: Time { budget, window, warm_up, rate, windows }, seed, fits: Fits::default() }
     }
 
     fn decide(&self, run: &mut Replay<'_>) -> Result<Answer, Pause> {
@@ -174,6 +170,10 @@ impl Climb {
 }
 
 impl Search for Climb {
+    fn most(&self) -> u32 {
+        self.time.windows
+    }
+
     fn next(&self, history: &[Trial]) -> Step {
         match self.decide(&mut Replay::new(history, self.time, &self.fits)) {
             Ok(answer) => Step::Done(Box::new(answer)),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::answer::{Answer, Choice, Verdict};
+use super::answer::{Answer, Ceiling, Choice, Verdict};
 use super::climb::so_far;
 use super::curve::Fits;
 use super::replay::{Pause, Replay, Time};
-use super::{End, Purpose, Search, Step, Trial};
+use super::{End, Purpose, Search, Step, Trial, missed};
 use crate::space::Point;
 
 /// Windows of a run.
@@ -37,11 +37,13 @@ impl Fixed {
     /// What the windows say; `None` without any.
     fn answer(&self, run: &Replay<'_>) -> Option<Answer> {
         let tally = run.tallies().get(&self.point)?;
-        let ceiling = run.ceiling();
+        let late = || missed(&tally.late).map(|late| late.objective.clone());
+        let ceiling = run.ceiling().or_else(|| Some(Ceiling { point: self.point, cause: late()?, errors: 0 }));
         let works = tally.meets_all();
         let stop_reason = match &ceiling {
             None if works => "one point was asked for, and it was measured".into(),
             None => format!("{} did nothing at all", self.point),
+            Some(Ceiling { cause, errors: 0, .. }) => format!("{} misses {cause}", self.point),
             Some(ceiling) => format!("{} failed with {} errors of class {}", self.point, ceiling.errors, ceiling.cause),
         };
         Some(Answer {
@@ -56,6 +58,10 @@ impl Fixed {
 }
 
 impl Search for Fixed {
+    fn most(&self) -> u32 {
+        WINDOWS + 1
+    }
+
     fn next(&self, history: &[Trial]) -> Step {
         match self.measure(&mut Replay::new(history, self.time, &Fits::default())) {
             Err(Pause::Measure(probe)) => Step::Measure(probe),

@@ -161,6 +161,9 @@ impl Line {
 
     /// Measures the highest value, below another one, that likely meets the latency objectives.
     pub(crate) fn approach_limit(&self, run: &mut Replay<'_>, below: u32) -> Result<(), Pause> {
+        if self.tallies(run).iter().all(|(_, tally)| tally.over.is_empty()) {
+            return Ok(());
+        }
         let Some(curve) = Curve::of(self, run) else { return Ok(()) };
         let limit = Latencies::of(self, run, &curve).and_then(|latencies| latencies.limit(below));
         let is_new = |limit: &u32| self.tallies(run).iter().all(|it| it.0.abs_diff(*limit) * CLOSE > *limit);

@@ -43,6 +43,9 @@ pub(crate) trait Search {
     /// The next window to measure, or the answer.
     fn next(&self, history: &[Trial]) -> Step;
 
+    /// How many windows it measures at the most.
+    fn most(&self) -> u32;
+
     /// The best answer so far, when something from outside ends the search.
     fn conclude(&self, history: &[Trial], end: End) -> Answer;
 }
@@ -108,12 +111,14 @@ pub(crate) enum Purpose {
     Confirm,
     /// To see whether that lasts.
     Hold,
+    /// To see what other settings give at the same time.
+    Beside,
 }
 
 impl Purpose {
     /// Whether its windows count as they come: a choice is never made by leaving out what speaks against it.
     pub(crate) fn is_fresh(self) -> bool {
-        matches!(self, Self::WarmUp | Self::Confirm | Self::Hold)
+        matches!(self, Self::WarmUp | Self::Confirm | Self::Hold | Self::Beside)
     }
 
     /// Its name in the journal.
@@ -127,6 +132,7 @@ impl Purpose {
             Self::Edge => "edge",
             Self::Confirm => "confirm",
             Self::Hold => "hold",
+            Self::Beside => "beside",
         }
     }
 }

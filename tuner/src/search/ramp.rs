@@ -105,6 +105,10 @@ impl Ramp {
 }
 
 impl Search for Ramp {
+    fn most(&self) -> u32 {
+        u32::try_from(self.steps.len() * self.per_step).unwrap_or(u32::MAX)
+    }
+
     fn next(&self, history: &[Trial]) -> Step {
         let steps = self.finished(history);
         let failed = steps.split_last().is_some_and(|(last, before)| Self::fault(before, last).is_some());

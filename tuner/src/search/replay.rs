@@ -274,7 +274,7 @@ impl<'h> Replay<'h> {
 
     fn has_time_for(&self, purpose: Purpose) -> bool {
         let keep = match purpose {
-            Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm | Purpose::Hold => 0,
+            Purpose::WarmUp | Purpose::Baseline | Purpose::Confirm | Purpose::Hold | Purpose::Beside => 0,
             Purpose::Explore => self.reserve,
             Purpose::Finalist | Purpose::Sentinel | Purpose::Edge => self.reserve.min(CONFIRMATION),
         };

@@ -9,7 +9,7 @@ use super::{Estimate, real_len};
 const POWER: f64 = 0.8;
 
 /// The comparison of two means.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Comparison {
     /// The second mean over the first.
     pub(crate) ratio: f64,

@@ -11,6 +11,7 @@ use super::{Measurement, Target, TargetUri};
 use crate::failure::{Failure, Result};
 use crate::interrupt::Interrupt;
 use crate::load::{Fresh, Live, Load, measure};
+use crate::machine::ServerSource;
 use crate::search::Probe;
 use crate::space::Point;
 use crate::workload::{Workload, below, mix};
@@ -32,8 +33,8 @@ pub(crate) struct LiveTarget {
     /// An engine in this process, which stays open between sessions.
     engine: Option<Client>,
     fresh: Arc<Fresh>,
-    /// The server's process, where it is known.
-    server: Option<u32>,
+    /// Where the server is to be seen, where that is known.
+    server: Option<ServerSource>,
     begun: Instant,
     /// Nothing waits longer.
     deadline: Instant,
@@ -59,7 +60,7 @@ impl LiveTarget {
             session: Some(session),
             engine,
             fresh: Arc::default(),
-            server: uri.is_in_process().then(std::process::id),
+            server: uri.is_in_process().then(|| ServerSource::Process(std::process::id())),
             begun,
             deadline,
             windows: 0,
@@ -76,9 +77,9 @@ impl LiveTarget {
         within(session, self.limit(SCHEMA), "empty", client.truncate_table(self.workload.table.name()))
     }
 
-    /// Watches the server's process, instead of that of an engine in this one.
-    pub(crate) fn watch_server(&mut self, pid: u32) {
-        self.server = Some(pid);
+    /// Watches the server, instead of an engine in this process.
+    pub(crate) fn watch_server(&mut self, server: ServerSource) {
+        self.server = Some(server);
     }
 
     /// The session that is open.
@@ -169,7 +170,7 @@ impl Target for LiveTarget {
             interrupt: &self.interrupt,
             point: probe.point,
             rate: probe.rate,
-            server: self.server,
+            server: self.server.as_ref(),
             window: probe.window,
             limit: limit.saturating_sub(begun.elapsed()),
             number: self.windows,

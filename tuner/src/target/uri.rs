@@ -53,6 +53,12 @@ impl TargetUri {
         self.scheme() == "memory" || (self.scheme() == "embedded" && self.location().trim_start_matches('/').is_empty())
     }
 
+    /// How many of HBase's gateways it names; `None` where connections carry many requests at once.
+    pub(crate) fn gateways(&self) -> Option<usize> {
+        let hosts = self.location().trim_start_matches('/').split('/').next().unwrap_or_default();
+        (self.scheme() == "hbase").then(|| hosts.split(',').filter(|host| !host.is_empty()).count().max(1))
+    }
+
     /// Whether a server would be on this machine.
     pub(crate) fn is_on_this_machine(&self) -> bool {
         let hosts = self.location().trim_start_matches('/').split('/').next().unwrap_or_default();

@@ -57,6 +57,8 @@ pub(crate) struct Server {
     pub(crate) seed: u64,
     /// Requests in flight that a connection carries; more wait in the client.
     pub(crate) streams: Option<f64>,
+    /// Whether requests beyond the streams fail instead of waiting.
+    pub(crate) streams_refuse: bool,
     pub(crate) nodes: f64,
     /// Microseconds of an io thread that a request takes.
     pub(crate) io_cost: Option<f64>,
@@ -96,6 +98,7 @@ impl Server {
             cv: 0.0,
             seed: 1,
             streams: None,
+            streams_refuse: false,
             nodes: 1.0,
             io_cost: None,
             errors_above: None,
@@ -116,10 +119,14 @@ impl Server {
         }
     }
 
+    /// Requests in flight that the connections carry, where they have a limit.
+    pub(crate) fn carried(&self, point: Point) -> Option<f64> {
+        self.streams.map(|streams| streams * f64::from(point.pool) * self.nodes)
+    }
+
     /// Requests in flight at the server: what its connections carry.
     pub(crate) fn in_flight(&self, point: Point) -> f64 {
-        let carried = self.streams.map(|streams| streams * f64::from(point.pool) * self.nodes);
-        f64::from(point.threads).min(carried.unwrap_or(f64::INFINITY))
+        f64::from(point.threads).min(self.carried(point).unwrap_or(f64::INFINITY))
     }
 
     /// Requests per second that are answered, failures included.
@@ -150,6 +157,10 @@ impl Server {
         let rate = self.requests_per_s(point);
         if let Some(limit) = self.rate_limit.filter(|limit| rate > *limit) {
             return Some((1.0 - limit / rate, "throttled"));
+        }
+        let waiting = f64::from(point.threads) - self.in_flight(point);
+        if self.streams_refuse && waiting > 0.0 {
+            return Some((waiting / f64::from(point.threads), self.error_class.as_str()));
         }
         let above = self.errors_above.is_some_and(|above| self.in_flight(point) > above);
         above.then_some((self.error_rate, self.error_class.as_str()))

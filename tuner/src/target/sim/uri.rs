@@ -10,10 +10,11 @@ use super::server::{Curve, Server};
 use crate::failure::{Failure, Result};
 
 /// The parameters of every simulated server; a law has its own besides.
-const COMMON: [&str; 26] = [
+const COMMON: [&str; 27] = [
     "cv",
     "seed",
     "streams",
+    "streams_refuse",
     "nodes",
     "io_cost",
     "errors_above",
@@ -77,6 +78,7 @@ impl Parameters {
         server.cv = self.real("cv", 0.02, 0.0..1.0)?;
         server.seed = self.number("seed")?.unwrap_or(seed);
         server.streams = self.some("streams", 1.0..1e9)?;
+        server.streams_refuse = self.number::<bool>("streams_refuse")?.unwrap_or_default();
         server.nodes = self.real("nodes", 1.0, 1.0..1e6)?;
         server.io_cost = self.some("io_cost", 1e-3..1e9)?;
         server.errors_above = self.some("errors_above", 0.0..1e9)?;
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_parameter_is_read() {
-        let all = "sim://usl?lambda=2&sigma=0.1&kappa=0.01&cv=0.05&seed=9&streams=8&nodes=3&io_cost=20&errors_above=7\
+        let all = "sim://usl?lambda=2&sigma=0.1&kappa=0.01&cv=0.05&seed=9&streams=8&streams_refuse=true&nodes=3&io_cost=20&errors_above=7\
             &error_rate=0.2&error_class=timeout_attempt&batch_fixed=2&batch_per_row=0.5&batch_fail_bytes=5000&row_bytes=50\
             &drift=0.1&drift_at=30&freeze_at=10&freeze_for=2&warmup=5&collapse_above=99&client_cpu=3&bimodal=0.1&dip_at=20\
             &rate_limit=1000&zero_ops=false";
