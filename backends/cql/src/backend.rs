@@ -141,8 +141,8 @@ impl Backend for CqlBackend {
                     recycled(&GETS, read::Get { shared, table, key, columns, call }, read::get)
                 }
                 Read::GetAll { keys, columns } => boxed(|| read::get_all(shared, table, keys, columns, call)),
-                Read::Query(query) => boxed(|| query::query(shared, table, query, call)),
-                Read::Scan(scan) => boxed(|| query::scan(shared, table, scan, call)),
+                Read::Query(query) => boxed(|| query::query(shared, table, *query, call)),
+                Read::Scan(scan) => boxed(|| query::scan(shared, table, *scan, call)),
             },
             Action::Schema(schema) => {
                 let call = Call::new(&request.options, shared.config.schema_timeout * 2);

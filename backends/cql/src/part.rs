@@ -1,6 +1,7 @@
 //! A mutation as statements.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use peristyle_core::model::{TableSpec, Ttl, Value};
 use peristyle_core::request::{Cell, CellWrite, Mutation, Wipe};
@@ -98,7 +99,7 @@ impl SerializeRow for Part<'_> {
 
 /// The only statement of a mutation, for the many that have one.
 pub(crate) fn single<'a>(spec: &TableSpec, mutation: &'a Mutation) -> Option<Part<'a>> {
-    let [first, rest @ ..] = mutation.cells.as_slice() else {
+    let [first, rest @ ..] = &*mutation.cells else {
         return None;
     };
     let ttl = put_ttl(first)?;
@@ -127,7 +128,7 @@ pub(crate) fn parts<'a>(spec: &TableSpec, mutation: &'a Mutation) -> Vec<Part<'a
     if let Some(ttl) = mutation.marker {
         parts.push(part(Kind::Marker { ttl: seconds(ttl) }));
     }
-    let all = mutation.cells.as_slice();
+    let all = &*mutation.cells;
     let mut ttls = all.iter().filter_map(put_ttl);
     let Some(first) = ttls.next() else {
         parts.extend((!all.is_empty()).then(|| part(Kind::DeleteColumns(all))));
@@ -166,13 +167,14 @@ pub(crate) fn seconds(ttl: Ttl) -> Option<i32> {
 
 /// Brings the cells into the order of the columns, which is the order in which statements bind them. Of cells of one column
 /// the last counts.
-pub(crate) fn sort_cells(cells: &mut Vec<Cell>) {
+pub(crate) fn sort_cells(cells: &mut Arc<[Cell]>) {
     if cells.is_sorted_by(|a, b| a.column < b.column) {
         return;
     }
-    cells.reverse();
-    cells.sort_by_key(|cell| cell.column);
-    cells.dedup_by_key(|cell| cell.column);
+    let mut sorted: Vec<Cell> = cells.iter().rev().cloned().collect();
+    sorted.sort_by_key(|cell| cell.column);
+    sorted.dedup_by_key(|cell| cell.column);
+    *cells = sorted.into();
 }
 
 /// Refuses what would expire later than the server can say.
@@ -246,7 +248,7 @@ mod tests {
         let expected = Shape::Put { columns: columns(&[1, 3]), ttl: false };
         assert_eq!(shapes(&mutation), [(expected.clone(), Some(9))]);
         assert_eq!(single(&spec(), &mutation).unwrap().shape(), expected);
-        mutation.cells.push(put(2, Ttl::Never));
+        mutation.cells = mutation.cells.iter().cloned().chain([put(2, Ttl::Never)]).collect();
         assert!(single(&spec(), &mutation).is_none());
     }
 
@@ -263,14 +265,14 @@ mod tests {
     fn columns_that_only_go_are_deleted_and_others_are_set_to_null() {
         let mut mutation = Mutation::delete_columns(key(), at(9), [1, 2]);
         assert_eq!(shapes(&mutation), [(Shape::DeleteColumns { columns: columns(&[1, 2]) }, Some(9))]);
-        mutation.cells.push(put(3, Ttl::TableDefault));
+        mutation.cells = mutation.cells.iter().cloned().chain([put(3, Ttl::TableDefault)]).collect();
         assert_eq!(shapes(&mutation), [(Shape::Put { columns: columns(&[1, 2, 3]), ttl: false }, Some(9))]);
     }
 
     #[test]
     fn each_time_to_live_is_a_statement_and_deletes_go_with_the_first() {
-        let cells =
-            vec![put(1, for_seconds(5)), Cell { column: 2, write: CellWrite::Delete }, put(3, Ttl::TableDefault)];
+        let delete = Cell { column: 2, write: CellWrite::Delete };
+        let cells = [put(1, for_seconds(5)), delete, put(3, Ttl::TableDefault)].into();
         let mutation = Mutation { key: key(), write_time: at(9), wipe: Wipe::Nothing, marker: Some(Ttl::Never), cells };
         let expected = [
             (Shape::Marker { ttl: true }, Some(9)),
@@ -287,10 +289,11 @@ mod tests {
 
     #[test]
     fn cells_are_bound_in_the_order_of_columns_and_the_last_of_a_column_counts() {
-        let mut cells = vec![put(3, Ttl::Never), put(1, Ttl::Never), put(3, Ttl::TableDefault), put(2, Ttl::Never)];
+        let cells = [put(3, Ttl::Never), put(1, Ttl::Never), put(3, Ttl::TableDefault), put(2, Ttl::Never)];
+        let mut cells = cells.into();
         sort_cells(&mut cells);
         let expected = [put(1, Ttl::Never), put(2, Ttl::Never), put(3, Ttl::TableDefault)];
-        assert_eq!(cells, expected);
+        assert_eq!(*cells, expected);
     }
 
     #[test]
@@ -300,9 +303,9 @@ mod tests {
         assert!(check(&mutation, 2_147_483_546).is_ok());
         let message = check(&mutation, 2_147_483_547).unwrap_err().to_string();
         assert!(message.contains("at most 99 s"), "{message}");
-        mutation.cells = vec![put(1, for_seconds(630_720_001))];
+        mutation.cells = [put(1, for_seconds(630_720_001))].into();
         assert!(check(&mutation, 0).unwrap_err().to_string().contains("20 years"));
-        mutation.cells = vec![put(1, Ttl::Never)];
+        mutation.cells = [put(1, Ttl::Never)].into();
         assert!(check(&mutation, i64::MAX).is_ok());
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use peristyle_core::model::TableSpec;
 use peristyle_core::request::{Consistency, RequestOptions, SerialConsistency};
+use peristyle_core::timer::within;
 use peristyle_core::{Attempt, Capability, Error, ErrorKind, Outcome, Result};
 use scylla::client::session::Session;
 use scylla::errors::ExecutionError;
@@ -85,7 +86,7 @@ impl Call {
     /// Runs one attempt within the limits.
     async fn within<F: Future>(&self, now: Instant, attempt: Pin<&mut F>) -> Result<F::Output> {
         let (end, is_deadline) = self.end(now)?;
-        tokio::time::timeout_at(end.into(), attempt).await.map_err(|_| {
+        within(self.attempt, end.into(), attempt).await.map_err(|_| {
             if is_deadline {
                 return error::deadline();
             }

@@ -110,7 +110,7 @@ fn doubtful(error: Error) -> Error {
 fn conditional_cells(mutation: &Mutation) -> Result<(Vec<&Value>, Option<i32>)> {
     let mut values = Vec::with_capacity(mutation.cells.len());
     let mut ttl: Option<Ttl> = mutation.marker;
-    for cell in &mutation.cells {
+    for cell in &*mutation.cells {
         let CellWrite::Put(value, own) = &cell.write else {
             return Err(Error::invalid("a conditional put can't delete columns: do it in a write of its own"));
         };

@@ -221,7 +221,7 @@ fn row_write(spec: &TableSpec, mutation: Mutation) -> Result<RowWrite> {
     if mutation.wipe == Wipe::Partition {
         return Err(Error::invalid("the delete of a partition among writes of rows; send it alone"));
     }
-    for cell in &mutation.cells {
+    for cell in &*mutation.cells {
         match &cell.write {
             CellWrite::Put(value, _) => check_column(spec, cell.column, value.ty())?,
             CellWrite::Delete => {

@@ -322,7 +322,7 @@ fn no_runtime_is_needed() {
         let key = Key::new(vec![Value::I64(1)]);
         let put = Mutation::put(key, time(1), vec![(1, Value::from("x"))], Ttl::TableDefault);
         engine.call(Request::write(Arc::clone(&spec), Write::Apply(put))).await.unwrap();
-        let scan = Read::Scan(scan(ScanRange::All, 1000));
+        let scan = Read::Scan(Box::new(scan(ScanRange::All, 1000)));
         let page = engine.call(Request::read(spec, scan)).await.unwrap().into_page().unwrap();
         assert_eq!(page.rows.len(), 1);
         engine.close().await.unwrap();
@@ -369,7 +369,7 @@ async fn a_request_for_other_columns_than_the_tables_is_refused() {
     let other_type = base().partition("id", Type::I64).column("a", Type::Blob);
     let other_column = base().partition("id", Type::I64).column("z", Type::Text);
     for spec in [other_key, other_type, other_column] {
-        let request = Request::read(Arc::new(spec.build().unwrap()), Read::Scan(scan(ScanRange::All, 1)));
+        let request = Request::read(Arc::new(spec.build().unwrap()), Read::Scan(Box::new(scan(ScanRange::All, 1))));
         let error = engine.call(request).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::SchemaMismatch, "{error}");
         assert!(error.to_string().contains("id i64, a text, b text"), "{error}");
@@ -461,10 +461,10 @@ async fn requests_that_no_client_sends_are_errors() {
     let tokens = ScanRange::Tokens { after: 0, to: 1 };
     let reads = [
         Read::Get { key: Key::default(), columns: Projection::default() },
-        Read::Scan(scan(tokens, 1)),
-        Read::Scan(Scan { after: Some(Key::default()), ..scan(ScanRange::All, 1) }),
-        Read::Query(query(Key::default())),
-        Read::Query(Query { prefix: vec![Value::I64(1)], ..query(key()) }),
+        Read::Scan(Box::new(scan(tokens, 1))),
+        Read::Scan(Box::new(Scan { after: Some(Key::default()), ..scan(ScanRange::All, 1) })),
+        Read::Query(Box::new(query(Key::default()))),
+        Read::Query(Box::new(Query { prefix: vec![Value::I64(1)], ..query(key()) })),
     ];
     for read in reads {
         let error = engine.call(Request::read(Arc::new(pairs()), read)).await.unwrap_err();
@@ -493,11 +493,13 @@ async fn a_range_of_keys_that_ends_before_it_begins_is_empty() {
     table(&client, pairs()).await.put(&pair(1, "x")).await.unwrap();
     for (from, to) in [(&b"b"[..], &b"a"[..]), (b"b", b"b")] {
         let range = ScanRange::Keys { from: from.into(), to: Some(to.into()) };
-        let answer = engine.call(Request::read(Arc::new(pairs()), Read::Scan(scan(range, 10)))).await.unwrap();
+        let answer =
+            engine.call(Request::read(Arc::new(pairs()), Read::Scan(Box::new(scan(range, 10))))).await.unwrap();
         assert!(matches!(answer, Response::Page(page) if page.rows.is_empty() && !page.more));
     }
     let everything = ScanRange::Keys { from: (&b""[..]).into(), to: None };
-    let answer = engine.call(Request::read(Arc::new(pairs()), Read::Scan(scan(everything, 10)))).await.unwrap();
+    let answer =
+        engine.call(Request::read(Arc::new(pairs()), Read::Scan(Box::new(scan(everything, 10))))).await.unwrap();
     assert_eq!(answer.into_page().unwrap().rows.len(), 1);
 }
 
@@ -543,8 +545,13 @@ async fn a_write_and_a_delete_of_a_column_in_one_request_are_one_step() {
         Cell { column: 2, write: CellWrite::Delete },
     ];
     let write_time = client.next_write_time();
-    let mutation =
-        Mutation { key: Key::new(vec![Value::I64(1)]), write_time, wipe: Wipe::Nothing, marker: None, cells };
+    let mutation = Mutation {
+        key: Key::new(vec![Value::I64(1)]),
+        write_time,
+        wipe: Wipe::Nothing,
+        marker: None,
+        cells: cells.into(),
+    };
     engine.call(Request::write(Arc::new(pairs()), Write::Apply(mutation))).await.unwrap();
     assert_eq!(rows.get::<Row>(1_i64).await.unwrap(), Some(Row::new().with("id", 1_i64).with("a", "y")));
 }

@@ -57,7 +57,7 @@ pub(crate) fn plain_put<'a>(
         return Ok(None);
     }
     let mut cells = PutCells::default();
-    for cell in &mutation.cells {
+    for cell in &*mutation.cells {
         match &cell.write {
             CellWrite::Put(value, ttl) if ttl.resolve(layout.spec.default_ttl()).is_none() => {
                 let name = layout.cell(cell.column)?;
@@ -80,7 +80,7 @@ pub(crate) fn row_steps<'a>(
 ) -> Result<RowWrite<'a>> {
     let mut puts = Puts::default();
     let mut deletes = Vec::new();
-    for cell in &mutation.cells {
+    for cell in &*mutation.cells {
         let name = layout.cell(cell.column)?;
         match &cell.write {
             CellWrite::Delete => deletes.push(name),

@@ -58,7 +58,7 @@ impl DeclaredColumns {
     }
 
     fn mutation(&self, mutation: &mut Mutation) {
-        mutation.cells.iter_mut().for_each(|cell| cell.column = self.place(cell.column));
+        mutation.cells_mut().iter_mut().for_each(|cell| cell.column = self.place(cell.column));
     }
 
     /// A read, by the table's columns.

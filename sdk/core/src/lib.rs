@@ -22,6 +22,7 @@ pub mod streamer;
 pub mod table;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
+pub mod timer;
 
 pub use crate::backend::{Backend, BackendService, LocalTopology, Owner, ResponseFuture, Topology};
 pub use crate::capability::{Capabilities, Capability, Limits};

@@ -50,7 +50,7 @@ impl Record {
     /// [`ErrorKind::InvalidArgument`] if it writes a column beyond the 65 535th; nothing is merged then.
     pub fn apply(&mut self, mutation: &Mutation, default_ttl: Option<NonZeroU32>, now: i64) -> Result<()> {
         let mut slots = Vec::with_capacity(mutation.cells.len());
-        for cell in &mutation.cells {
+        for cell in &*mutation.cells {
             let column = u16::try_from(cell.column).map_err(|_| Error::invalid("too many columns"))?;
             slots.push((column, slot(&cell.write, mutation.write_time, default_ttl, now)));
         }

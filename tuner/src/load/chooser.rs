@@ -101,7 +101,7 @@ impl Chooser {
                 let (lower, upper) = match start {
                     QueryStart::Partition => (Bound::Unbounded, Bound::Unbounded),
                     QueryStart::Row => {
-                        let from = rows.key(index).into_values().pop();
+                        let from = rows.key(index).values().last().cloned();
                         let to = from.as_ref().zip(span).and_then(|(from, span)| Rows::behind(from, span.get()));
                         (
                             from.map_or(Bound::Unbounded, Bound::Included),
@@ -111,7 +111,7 @@ impl Chooser {
                 };
                 let partition = rows.key_prefix(index, table.partition_len());
                 let query = Query { partition, prefix: Vec::new(), lower, upper, reverse, after: None, limit, columns };
-                Request::read(table, Read::Query(query))
+                Request::read(table, Read::Query(Box::new(query)))
             }
         }
     }

@@ -123,7 +123,8 @@ async fn execute(client: &Client, request: Request) -> Result<Response> {
     let mut rows = std::mem::take(&mut page.rows);
     while page.more && rows.len() < query.limit {
         query.after = rows.last().map(|row| row.key(&table)).transpose()?;
-        let rest = peristyle::request::Query { limit: query.limit - rows.len(), ..query.clone() };
+        let mut rest = query.clone();
+        rest.limit -= rows.len();
         page = client.call(Request::read(Arc::clone(&table), Read::Query(rest))).await?.into_page()?;
         rows.append(&mut page.rows);
     }

@@ -349,13 +349,13 @@ async fn scans_in_key_order_and_over_key_ranges_are_refused() {
     let backend = connect().await;
     let table = scattered(&backend, "unordered").await;
     let scan = |range, order| {
-        Read::Scan(peristyle_core::request::Scan {
+        Read::Scan(Box::new(peristyle_core::request::Scan {
             range,
             order,
             after: None,
             limit: 1,
             columns: Projection::default(),
-        })
+        }))
     };
     for refused in
         [scan(ScanRange::All, ScanOrder::Key), scan(ScanRange::Keys { from: vec![].into(), to: None }, ScanOrder::Any)]

@@ -110,7 +110,7 @@ pub(crate) async fn get_columns(
 }
 
 pub(crate) async fn query(backend: &CqlBackend, table: &Arc<TableSpec>, query: Query) -> Result<Page> {
-    read(backend, table, Read::Query(query)).await?.into_page()
+    read(backend, table, Read::Query(Box::new(query))).await?.into_page()
 }
 
 pub(crate) async fn scan_page(
@@ -121,7 +121,7 @@ pub(crate) async fn scan_page(
     limit: usize,
 ) -> Result<Page> {
     let scan = Scan { range, order: ScanOrder::Any, after, limit, columns: Projection::default() };
-    read(backend, table, Read::Scan(scan)).await?.into_page()
+    read(backend, table, Read::Scan(Box::new(scan))).await?.into_page()
 }
 
 /// Every row of a range, page by page.

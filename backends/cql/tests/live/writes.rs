@@ -96,7 +96,7 @@ async fn columns_expire_each_in_its_time() {
     let row = at("p", 1);
     let seconds = |seconds| Ttl::Seconds(NonZeroU32::new(seconds).unwrap());
     let mut mutation = Mutation::put(row.clone(), now(), v("short"), seconds(1));
-    mutation.cells.extend(Mutation::put(row.clone(), now(), vec![(3, Value::from(vec![1_u8]))], seconds(300)).cells);
+    mutation.fold(Mutation::put(row.clone(), now(), [(3, Value::from(vec![1_u8]))], seconds(300)));
     apply(&backend, &table, mutation).await.unwrap();
     // The server's clock can't be moved.
     tokio::time::sleep(std::time::Duration::from_millis(2_100)).await;
@@ -148,7 +148,8 @@ async fn a_poisonous_row_fails_alone() {
             (0..8).map(|row| put(&key([Value::from(p(row)), Value::from(format!("c{row}"))]), &v("x"))).collect();
         mutations[3].key = key([Value::from(p(3)), Value::from(long.as_str())]);
         mutations[5].key = key([Value::from(long.as_str()), Value::from("c")]);
-        mutations[6].cells[0].write = peristyle_core::request::CellWrite::Put(Value::from(1_i64), Ttl::TableDefault);
+        mutations[6].cells_mut()[0].write =
+            peristyle_core::request::CellWrite::Put(Value::from(1_i64), Ttl::TableDefault);
         let keys: Vec<_> = mutations.iter().map(|mutation| mutation.key.clone()).collect();
         let outcomes = apply_all(&backend, &texts, mutations).await;
         for (row, outcome) in outcomes.iter().enumerate() {
@@ -257,7 +258,7 @@ async fn a_conditional_put_that_cql_cannot_say_is_refused() {
     let table = table(&backend, "unsayable").await;
     let row = at("p", 1);
     let mut mixed = put(&row, &v("x"));
-    mixed.cells.extend(Mutation::put(row.clone(), now(), vec![(3, Value::from(vec![1_u8]))], Ttl::Never).cells);
+    mixed.fold(Mutation::put(row.clone(), now(), [(3, Value::from(vec![1_u8]))], Ttl::Never));
     let cases = [
         (mixed, Condition::RowAbsent),
         (Mutation::delete_columns(row.clone(), now(), [2]), Condition::RowAbsent),

@@ -105,7 +105,7 @@ impl<'a> Group<'a> {
             write_time: row.next_time(micros)?,
             wipe: Wipe::Nothing,
             marker: None,
-            cells,
+            cells: cells.into(),
         };
         row.stored.record.apply(&mutation, None, seconds)?;
         row.changed = true;

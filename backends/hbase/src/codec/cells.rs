@@ -35,7 +35,7 @@ pub(crate) fn stored_row(
         _ => decode_row_key(layout, row.row(), original)?,
     };
     let mut values = Vec::with_capacity(spec.columns().len());
-    values.extend(key.into_values().into_iter().map(Some));
+    values.extend(key.values().iter().cloned().map(Some));
     values.resize(spec.columns().len(), None);
     let mut stored = StoredRow { values, meta: Vec::new() };
     if projection.write_time || projection.ttl {

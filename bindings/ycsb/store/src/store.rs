@@ -160,7 +160,7 @@ impl Store {
         let count = scan.limit;
         let mut rows: Vec<StoredRow> = Vec::new();
         loop {
-            let request = Request::read(Arc::clone(&self.spec), Read::Scan(scan.clone()));
+            let request = Request::read(Arc::clone(&self.spec), Read::Scan(Box::new(scan.clone())));
             let mut page = self.client.call(request).await?.into_page()?;
             rows.append(&mut page.rows);
             if !page.more || rows.len() >= count {

@@ -9,10 +9,10 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
-use super::timer::Timer;
 use crate::error::{Error, ErrorKind, Result, TimeoutPhase};
 use crate::request::{Action, Request};
 use crate::response::Response;
+use crate::timer::Timer;
 
 /// Ends every attempt that takes too long, so that one server that hangs doesn't use up the time of the whole request.
 ///
@@ -74,7 +74,7 @@ where
             let end = Instant::now() + limit;
             request.options.attempt_timeout = Some(limit);
             request.options.attempt_deadline = Some(end.into_std());
-            Box::new(Limit { time: limit, end, timer: Timer::default() })
+            Box::new(Limit { time: limit, end, timer: Timer::new(limit) })
         });
         AttemptTimeoutFuture { inner: Some(self.inner.call(request)), limit }
     }

@@ -9,10 +9,10 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
-use super::timer::Timer;
 use crate::error::{Error, ErrorKind, Result, TimeoutPhase};
 use crate::request::{Action, Request};
 use crate::response::Response;
+use crate::timer::Timer;
 
 /// Ends every request at its deadline: the request's own, or so long after the call.
 ///
@@ -76,7 +76,7 @@ where
         let start = Instant::now();
         let deadline = request.options.deadline.map_or_else(|| start + limit, Instant::from_std);
         request.options.deadline = Some(deadline.into_std());
-        DeadlineFuture { inner: self.inner.call(request), start, deadline, timer: Timer::default() }
+        DeadlineFuture { inner: self.inner.call(request), start, deadline, timer: Timer::new(limit) }
     }
 }
 

@@ -36,7 +36,6 @@ pub mod retry;
 pub mod salt;
 #[cfg(test)]
 mod testing;
-mod timer;
 mod waiting;
 
 pub use self::attempt_timeout::{AttemptTimeout, AttemptTimeoutLayer};

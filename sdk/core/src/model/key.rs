@@ -1,28 +1,30 @@
 //! Key values, in the order of the table's key columns.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::{Column, Type, Value};
 use crate::error::{Error, Result};
 
-/// The values of a partition key or of a full primary key, in the order of the declaration.
+/// The values of a partition key or of a full primary key, in the order of the declaration. A clone shares them.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Key(Vec<Value>);
+pub struct Key(Arc<[Value]>);
 
 impl Key {
     /// A key of these values.
-    pub fn new(values: Vec<Value>) -> Self {
-        Self(values)
+    ///
+    /// ```
+    /// use peristyle_core::model::{Key, Value};
+    ///
+    /// assert_eq!(Key::new([Value::from(1_i64)]), Key::new(vec![Value::from(1_i64)]));
+    /// ```
+    pub fn new(values: impl Into<Arc<[Value]>>) -> Self {
+        Self(values.into())
     }
 
     /// The values.
     pub fn values(&self) -> &[Value] {
         &self.0
-    }
-
-    /// The values, owned.
-    pub fn into_values(self) -> Vec<Value> {
-        self.0
     }
 
     /// The first `len` values: the partition key of a primary key.
@@ -41,7 +43,7 @@ impl Key {
                 names.join(", ")
             )));
         }
-        columns.iter().zip(&self.0).try_for_each(|(column, value)| check_value(column, value))
+        columns.iter().zip(&*self.0).try_for_each(|(column, value)| check_value(column, value))
     }
 }
 
@@ -60,7 +62,13 @@ pub(crate) fn check_value(column: &Column, value: &Value) -> Result<()> {
 
 impl From<Vec<Value>> for Key {
     fn from(values: Vec<Value>) -> Self {
-        Self(values)
+        Self::new(values)
+    }
+}
+
+impl FromIterator<Value> for Key {
+    fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Self {
+        Self(values.into_iter().collect())
     }
 }
 

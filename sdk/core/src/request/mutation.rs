@@ -1,8 +1,11 @@
 //! What happens to one row.
 
+use std::sync::Arc;
+
 use crate::model::{Key, Ttl, Value, WriteTime};
 
-/// A write of one row, or the delete of a partition: atomic, idempotent, and at one write time.
+/// A write of one row, or the delete of a partition: atomic, idempotent, and at one write time. A clone shares its key and
+/// cells, so that to keep one for another attempt costs next to nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mutation {
     /// The full primary key; the partition key for [`Wipe::Partition`].
@@ -15,7 +18,7 @@ pub struct Mutation {
     /// [`Capability::RowMarker`](crate::Capability::RowMarker).
     pub marker: Option<Ttl>,
     /// What is written, at most once for each column.
-    pub cells: Vec<Cell>,
+    pub cells: Arc<[Cell]>,
 }
 
 /// What a mutation removes before it writes.
@@ -51,19 +54,19 @@ impl Mutation {
     /// Puts values into columns of a row; with none, it says that the row exists.
     pub fn put(key: Key, write_time: WriteTime, values: impl IntoIterator<Item = (usize, Value)>, ttl: Ttl) -> Self {
         let put = |(column, value)| Cell { column, write: CellWrite::Put(value, ttl) };
-        let cells: Vec<Cell> = values.into_iter().map(put).collect();
+        let cells: Arc<[Cell]> = values.into_iter().map(put).collect();
         let marker = cells.is_empty().then_some(ttl);
         Self { key, write_time, wipe: Wipe::Nothing, marker, cells }
     }
 
     /// Deletes a row.
     pub fn delete_row(key: Key, write_time: WriteTime) -> Self {
-        Self { key, write_time, wipe: Wipe::Row, marker: None, cells: Vec::new() }
+        Self { key, write_time, wipe: Wipe::Row, marker: None, cells: Arc::default() }
     }
 
     /// Deletes a partition.
     pub fn delete_partition(key: Key, write_time: WriteTime) -> Self {
-        Self { key, write_time, wipe: Wipe::Partition, marker: None, cells: Vec::new() }
+        Self { key, write_time, wipe: Wipe::Partition, marker: None, cells: Arc::default() }
     }
 
     /// Deletes columns of a row.
@@ -84,12 +87,17 @@ impl Mutation {
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
         self.marker = self.marker.map(|_| ttl);
-        for cell in &mut self.cells {
+        for cell in self.cells_mut() {
             if let CellWrite::Put(_, cell_ttl) = &mut cell.write {
                 *cell_ttl = ttl;
             }
         }
         self
+    }
+
+    /// Its cells, to be changed: its own ones, copied if a clone has them too.
+    pub fn cells_mut(&mut self) -> &mut [Cell] {
+        Arc::make_mut(&mut self.cells)
     }
 
     /// Whether it only removes.
@@ -110,8 +118,8 @@ impl Mutation {
         }
         self.write_time = later.write_time;
         self.marker = later.marker.or(self.marker);
-        self.cells.retain(|cell| later.cells.iter().all(|newer| newer.column != cell.column));
-        self.cells.extend(later.cells);
+        let stays = |cell: &&Cell| later.cells.iter().all(|newer| newer.column != cell.column);
+        self.cells = self.cells.iter().filter(stays).chain(&*later.cells).cloned().collect();
     }
 
     /// The bytes of its key and values, roughly as they go over the wire.

@@ -26,9 +26,9 @@ pub enum Read {
         columns: Projection,
     },
     /// A page of one partition. Answered by [`Response::Page`](crate::Response::Page).
-    Query(Query),
+    Query(Box<Query>),
     /// A page of the table. Answered by [`Response::Page`](crate::Response::Page).
-    Scan(Scan),
+    Scan(Box<Scan>),
 }
 
 impl Read {

@@ -27,8 +27,8 @@ pub(super) enum Paged {
 impl Paged {
     fn read(&self) -> Read {
         match self {
-            Self::Query(query) => Read::Query(query.clone()),
-            Self::Scan(scan) => Read::Scan(scan.clone()),
+            Self::Query(query) => Read::Query(Box::new(query.clone())),
+            Self::Scan(scan) => Read::Scan(Box::new(scan.clone())),
         }
     }
 

@@ -68,7 +68,7 @@ impl QueryBuilder {
         let clustering = self.table.spec.clustering_key();
         let fits = (0..=clustering.len()).rev().find_map(|len| values.to_key(clustering.get(..len)?).ok());
         match fits {
-            Some(values) if self.is_unbounded() => self.prefix = values.into_values(),
+            Some(values) if self.is_unbounded() => self.prefix = values.values().to_vec(),
             Some(_) => {
                 self.fail(Error::invalid("set the prefix before the range, which goes on where the prefix ends"));
             }

@@ -50,7 +50,7 @@ async fn what_lacks_a_capability_never_reaches_the_backend() {
     let compare = Write::CompareAndPut { mutation: put(1, 1_i64), condition: Condition::RowAbsent };
     let ttl = put(1, 1_i64).with_ttl(Ttl::after(std::time::Duration::from_secs(1)).unwrap());
     let cases = [
-        (Capability::OrderedScan, Request::read(spec(), Read::Scan(scan))),
+        (Capability::OrderedScan, Request::read(spec(), Read::Scan(Box::new(scan)))),
         (
             Capability::PartitionDelete,
             Request::write(spec(), Write::Apply(Mutation::delete_partition(key(), WriteTime::MIN))),

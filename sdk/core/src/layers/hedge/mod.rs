@@ -13,10 +13,10 @@ use tower::{Layer, Service};
 
 use super::Budget;
 use super::names::HEDGES;
-use super::timer::Timer;
 use crate::error::{Error, Result};
 use crate::request::{Action, Request};
 use crate::response::Response;
+use crate::timer::Timer;
 
 /// Sends a read a second time if the first answer takes long, and gives whichever succeeds first.
 ///
@@ -89,7 +89,7 @@ where
                 hedge: Arc::clone(hedge),
                 // The service that is ready makes the first call; this one is asked before it is called.
                 spare: Some((self.inner.clone(), request.clone())),
-                timer: Timer::default(),
+                timer: Timer::new(hedge.delay),
                 delay_over: Instant::now() + hedge.delay,
                 second: None,
                 error: None,

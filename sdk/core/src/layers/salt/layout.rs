@@ -111,7 +111,7 @@ impl Layout {
 
     /// The key of the row `key` behind a salt that may not be its own.
     pub(super) fn behind(salt: &Value, key: &Key) -> Key {
-        Key::new(std::iter::once(salt).chain(key.values()).cloned().collect())
+        std::iter::once(salt).chain(key.values()).cloned().collect()
     }
 
     /// A write of the stored table.
@@ -139,10 +139,9 @@ impl Layout {
                 query.after = salted(&query.after)?;
                 query.partition = self.salted(&query.partition)?;
                 if self.buckets().is_some() {
-                    let mut partition = std::mem::take(&mut query.partition).into_values();
-                    let mut prefix = partition.split_off(1);
-                    prefix.append(&mut query.prefix);
-                    (query.partition, query.prefix) = (Key::new(partition), prefix);
+                    let (salt, partition) = query.partition.values().split_at(1);
+                    let prefix = partition.iter().chain(&query.prefix).cloned().collect();
+                    (query.partition, query.prefix) = (Key::new(salt), prefix);
                 }
             }
             Read::Scan(scan) => scan.after = salted(&scan.after)?,

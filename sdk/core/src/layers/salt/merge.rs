@@ -65,8 +65,8 @@ impl<S> Bucket<'_, S> {
     fn query(&self, limit: usize) -> Read {
         let salt = self.layout.bucket_value(self.number);
         let after = self.after.as_ref().map(|after| Layout::behind(&salt, after));
-        let mut read = Read::Query(Query {
-            partition: Key::new(vec![salt]),
+        let mut read = Read::Query(Box::new(Query {
+            partition: Key::new([salt]),
             prefix: Vec::new(),
             lower: Bound::Unbounded,
             upper: Bound::Unbounded,
@@ -74,7 +74,7 @@ impl<S> Bucket<'_, S> {
             after,
             limit,
             columns: self.columns.clone(),
-        });
+        }));
         self.layout.projection(&mut read);
         read
     }

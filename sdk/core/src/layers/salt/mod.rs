@@ -151,7 +151,7 @@ where
         match action {
             Action::Read { table, read: Read::Scan(scan) } if scan.order == ScanOrder::Key => {
                 let layout = self.layouts.of(&table)?;
-                merge::page(&self, &layout, scan).await.map(Response::Page)
+                merge::page(&self, &layout, *scan).await.map(Response::Page)
             }
             Action::Read { table, mut read } => {
                 let layout = self.layouts.of(&table)?;

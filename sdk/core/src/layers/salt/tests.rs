@@ -73,7 +73,7 @@ fn a_key_gets_the_salt_of_its_encoded_partition_key() {
         let mut read = Read::Get { key: Key::new(vec![Value::I64(1)]), columns: Projection::default() };
         layout.read(&mut read).unwrap();
         let Read::Get { key, .. } = read else { panic!("{read:?}") };
-        key.into_values()
+        key.values().to_vec()
     };
     assert_eq!(salted(Salt::MIDDLE_BYTES, false), [Value::from(vec![0x25_u8, 0xef]), Value::I64(1)]);
     let bucket = crc32fast::hash(&1_i64.to_be_bytes()) % 200;

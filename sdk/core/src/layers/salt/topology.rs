@@ -24,8 +24,7 @@ impl SaltedTopology {
     fn stored(&self, table: &TableSpec, partition: &[Value]) -> Option<(Arc<TableSpec>, Vec<Value>)> {
         table.salt()?;
         let layout = self.layouts.as_ref()?.known(table)?;
-        let mut key = layout.salted(&Key::new(partition.to_vec())).ok()?.into_values();
-        key.truncate(layout.stored.partition_len());
+        let key = layout.salted(&Key::new(partition)).ok()?.prefix(layout.stored.partition_len()).to_vec();
         Some((Arc::clone(&layout.stored), key))
     }
 }

@@ -94,7 +94,7 @@ fn everything() -> (TableSpec, Everything) {
 
 fn stored(spec: &TableSpec, (key, cells): RowParts) -> StoredRow {
     let mut values = vec![None; spec.columns().len()];
-    for (index, value) in key.into_values().into_iter().enumerate().chain(cells) {
+    for (index, value) in key.values().iter().cloned().enumerate().chain(cells) {
         values[index] = Some(value);
     }
     StoredRow { values, meta: Vec::new() }
