@@ -1,7 +1,6 @@
 //! The backend: requests in, futures out.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,16 +14,16 @@ use peristyle_core::{
 use scylla::client::session::Session;
 
 use crate::config::CqlConfig;
-use crate::recycle::{Workers, recycled};
+use crate::recycle::{Office, recycled};
 use crate::request::{Call, Shared};
-use crate::statement::StatementCache;
+use crate::spread::Spread;
 use crate::{batch, query, read, schema, session, write};
 
 pub(crate) const NAME: &str = "cql";
 
 thread_local! {
-    static PUTS: Workers<write::Apply> = const { RefCell::new(Vec::new()) };
-    static GETS: Workers<read::Get> = const { RefCell::new(Vec::new()) };
+    static PUTS: Office<write::Apply> = const { Office::new() };
+    static GETS: Office<read::Get> = const { Office::new() };
 }
 
 /// A cluster that speaks CQL: Apache Cassandra, `ScyllaDB`, or any other with version 4 of the protocol.
@@ -34,7 +33,7 @@ thread_local! {
 pub struct CqlBackend {
     capabilities: Capabilities,
     /// `None` once closed.
-    shared: ArcSwapOption<Shared>,
+    shared: ArcSwapOption<Spread<Shared>>,
 }
 
 impl CqlBackend {
@@ -46,7 +45,7 @@ impl CqlBackend {
     /// for an impossible configuration.
     pub async fn connect(config: CqlConfig) -> Result<Self> {
         let session = session::open(&config).await?;
-        let shared = Shared { session, config, statements: StatementCache::default() };
+        let shared = Spread::new(&Shared::new(session, config));
         Ok(Self { capabilities: capabilities(), shared: ArcSwapOption::from_pointee(shared) })
     }
 
@@ -60,7 +59,9 @@ impl CqlBackend {
     }
 
     pub(crate) fn shared(&self) -> Result<Arc<Shared>> {
-        self.shared.load_full().ok_or_else(|| Error::new(ErrorKind::Closed, "the backend is closed"))
+        let shared = self.shared.load();
+        let shared = shared.as_ref().map(|shared| shared.get());
+        shared.ok_or_else(|| Error::new(ErrorKind::Closed, "the backend is closed"))
     }
 }
 
@@ -170,7 +171,7 @@ impl CqlBackend {
     /// abandoned would keep it alive.
     fn end(&self) {
         if let Some(shared) = self.shared.swap(None) {
-            shared.statements.clear();
+            shared.get().statements.clear();
         }
     }
 }

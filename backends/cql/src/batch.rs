@@ -13,7 +13,7 @@ use peristyle_core::{Error, ErrorKind, Outcome, Response, Result};
 use crate::config::BatchGrouping;
 use crate::part::{Part, parts, sort_cells};
 use crate::request::{Call, Shared};
-use crate::statement::{Kept, Statement};
+use crate::statement::Statement;
 
 /// Batches of one `put_all` under way at once.
 const IN_FLIGHT: usize = 64;
@@ -191,7 +191,7 @@ async fn prepare(
     table: &Arc<TableSpec>,
     parts: &[Part<'_>],
     call: &Call,
-) -> Result<Vec<Arc<Kept<Statement>>>> {
+) -> Result<Vec<Arc<Statement>>> {
     let mut statements = Vec::with_capacity(parts.len());
     for part in parts {
         statements.push(shared.statement(table, part.shape(), call).await?);

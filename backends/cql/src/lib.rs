@@ -60,6 +60,7 @@ mod request;
 mod schema;
 mod segment;
 mod session;
+mod spread;
 mod statement;
 mod tls;
 mod topology;

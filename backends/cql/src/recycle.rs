@@ -1,11 +1,10 @@
 //! Futures that are used again. The driver's futures are of several kilobytes: to allocate one for each request takes longer
 //! than everything else here, and drives what the driver itself allocates out of the allocator's fast bins.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::LocalKey;
 
@@ -16,90 +15,89 @@ use peristyle_core::{Response, ResponseFuture, Result};
 /// so a few are enough for any number of tasks.
 const KEPT: usize = 16;
 
-/// The idle workers of one thread for one kind of job.
-pub(crate) type Workers<J> = RefCell<Vec<Worker<J>>>;
+/// A future without end that does one job after the other, whenever it is polled with a new one on its desk.
+type Worker = BoxFuture<'static, Infallible>;
 
-/// A future without end that does one job after the other, whenever it is polled with a new one.
-pub(crate) struct Worker<J> {
-    desk: Arc<Mutex<Desk<J>>>,
-    future: BoxFuture<'static, Infallible>,
+/// What a thread has for one kind of job: idle workers, and the desk.
+pub(crate) struct Office<J> {
+    idle: RefCell<Vec<Worker>>,
+    /// What goes in and out of the worker that is being polled. Whoever polls puts the job here first and takes the outcome
+    /// away last, all on one thread, so the desk is empty in between, and one is enough for all workers.
+    job: Cell<Option<J>>,
+    outcome: Cell<Option<Result<Response>>>,
 }
 
-/// Where a worker finds its job and leaves the outcome. Only the owner of the worker and the worker itself, which the owner
-/// polls, ever lock it, one after the other.
-struct Desk<J> {
-    job: Option<J>,
-    outcome: Option<Result<Response>>,
-}
-
-impl<J: Send + 'static> Worker<J> {
-    fn hire<F>(work: impl Fn(J) -> F + Send + 'static) -> Self
-    where
-        F: Future<Output = Result<Response>> + Send + 'static,
-    {
-        let desk = Arc::new(Mutex::new(Desk { job: None, outcome: None }));
-        let own = Arc::clone(&desk);
-        let future = Box::pin(async move {
-            loop {
-                let job = poll_fn(|_| lock(&own).job.take().map_or(Poll::Pending, Poll::Ready)).await;
-                let outcome = work(job).await;
-                lock(&own).outcome = Some(outcome);
-            }
-        });
-        Self { desk, future }
+impl<J> Office<J> {
+    pub(crate) const fn new() -> Self {
+        Self { idle: RefCell::new(Vec::new()), job: Cell::new(None), outcome: Cell::new(None) }
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Response>> {
-        match self.future.as_mut().poll(context) {
-            Poll::Pending => lock(&self.desk).outcome.take().map_or(Poll::Pending, Poll::Ready),
-            Poll::Ready(never) => match never {},
+    fn keep(&self, worker: Worker) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() < KEPT {
+            idle.push(worker);
         }
     }
+}
+
+fn hire<J, F>(office: &'static LocalKey<Office<J>>, work: impl Fn(J) -> F + Send + 'static) -> Worker
+where
+    J: Send + 'static,
+    F: Future<Output = Result<Response>> + Send + 'static,
+{
+    Box::pin(async move {
+        loop {
+            let job = poll_fn(|_| office.with(|office| office.job.take()).map_or(Poll::Pending, Poll::Ready)).await;
+            let outcome = work(job).await;
+            office.with(|office| office.outcome.set(Some(outcome)));
+        }
+    })
 }
 
 /// Has a job done by an idle worker of this thread, or a new one. One that is dropped amid its job is gone with all that the
 /// job held; one that came to the end of it is kept.
 pub(crate) fn recycled<J, F>(
-    idle: &'static LocalKey<Workers<J>>,
+    office: &'static LocalKey<Office<J>>,
     job: J,
     work: impl Fn(J) -> F + Send + 'static,
 ) -> ResponseFuture
 where
-    J: Send + 'static,
+    J: Send + Unpin + 'static,
     F: Future<Output = Result<Response>> + Send + 'static,
 {
-    let worker = idle.with_borrow_mut(Vec::pop).unwrap_or_else(|| Worker::hire(work));
-    lock(&worker.desk).job = Some(job);
-    Box::pin(Job { idle, worker: Some(worker) })
+    let worker = office.with(|office| office.idle.borrow_mut().pop()).unwrap_or_else(|| hire(office, work));
+    Box::pin(Job { office, job: Some(job), worker: Some(worker) })
 }
 
 struct Job<J: 'static> {
-    idle: &'static LocalKey<Workers<J>>,
+    office: &'static LocalKey<Office<J>>,
+    /// Until it is first polled.
+    job: Option<J>,
     /// `None` once the job is done.
-    worker: Option<Worker<J>>,
+    worker: Option<Worker>,
 }
 
-impl<J: Send + 'static> Future for Job<J> {
+impl<J: Send + Unpin + 'static> Future for Job<J> {
     type Output = Result<Response>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(worker) = &mut self.worker else { return Poll::Pending };
-        let outcome = worker.poll(context);
-        if outcome.is_ready() {
-            let spare = self.worker.take();
-            self.idle.with_borrow_mut(|idle| {
-                if idle.len() < KEPT {
-                    idle.extend(spare);
-                }
-            });
-        }
-        outcome
+        let Some(mut worker) = self.worker.take() else { return Poll::Pending };
+        let (office, job) = (self.office, self.job.take());
+        office.with(|office| {
+            if job.is_some() {
+                office.job.set(job);
+            }
+            if let Poll::Ready(never) = worker.as_mut().poll(context) {
+                match never {}
+            }
+            let Some(outcome) = office.outcome.take() else {
+                self.worker = Some(worker);
+                return Poll::Pending;
+            };
+            office.keep(worker);
+            Poll::Ready(outcome)
+        })
     }
-}
-
-/// Nothing that is done under this lock can panic.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -113,12 +111,13 @@ mod tests {
     type Instruction = &'static str;
 
     thread_local! {
-        static IDLE: Workers<Instruction> = const { RefCell::new(Vec::new()) };
+        static OFFICE: Office<Instruction> = const { Office::new() };
     }
 
     fn work(instruction: Instruction) -> BoxFuture<'static, Result<Response>> {
         match instruction {
             "wait" => pending().boxed(),
+            "panic" => panic!("a fault of the job"),
             "yield" => async {
                 tokio::task::yield_now().await;
                 Ok(Response::Done)
@@ -129,11 +128,11 @@ mod tests {
     }
 
     fn start(instruction: Instruction) -> ResponseFuture {
-        recycled(&IDLE, instruction, work)
+        recycled(&OFFICE, instruction, work)
     }
 
     fn idle() -> usize {
-        IDLE.with_borrow(Vec::len)
+        OFFICE.with(|office| office.idle.borrow().len())
     }
 
     #[tokio::test]
@@ -154,6 +153,28 @@ mod tests {
         drop(waiting);
         drop(start("never polled"));
         assert_eq!(idle(), 0);
+        assert_eq!(start("next").await.unwrap_err().message(), "next");
+    }
+
+    #[tokio::test]
+    async fn a_job_may_wait_for_another_of_its_kind() {
+        fn nested(depth: u8) -> ResponseFuture {
+            thread_local! { static OFFICE: Office<u8> = const { Office::new() }; }
+            let work = |depth: u8| async move {
+                tokio::task::yield_now().await;
+                if depth > 0 { nested(depth - 1).await } else { Err(Error::invalid("the innermost")) }
+            };
+            recycled(&OFFICE, depth, work)
+        }
+        for _ in 0..2 {
+            assert_eq!(nested(5).await.unwrap_err().message(), "the innermost");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_panics_leaves_nothing_to_the_next() {
+        let panicking = std::panic::AssertUnwindSafe(start("panic")).catch_unwind().await;
+        assert!(panicking.is_err());
         assert_eq!(start("next").await.unwrap_err().message(), "next");
     }
 

@@ -1,5 +1,6 @@
 //! One request under way: its limits, its statements, its attempts.
 
+use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,11 +20,28 @@ use crate::codec;
 use crate::config::CqlConfig;
 use crate::error;
 use crate::session::{consistency, failed_node, serial_consistency};
-use crate::statement::{Kept, Shape, Statement, StatementCache, cql, slots};
+use crate::statement::{Shape, Statement, StatementCache, cql, slots};
 
 /// What all requests of one backend share.
+#[derive(Debug, Clone)]
+pub(crate) struct Shared(Arc<State>);
+
+impl Shared {
+    pub(crate) fn new(session: Session, config: CqlConfig) -> Self {
+        Self(Arc::new(State { session, config, statements: StatementCache::default() }))
+    }
+}
+
+impl Deref for Shared {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct State {
     pub(crate) session: Session,
     pub(crate) config: CqlConfig,
     pub(crate) statements: StatementCache,
@@ -117,7 +135,7 @@ impl Shared {
         table: &Arc<TableSpec>,
         shape: Shape,
         call: &Call,
-    ) -> Result<Arc<Kept<Statement>>> {
+    ) -> Result<Arc<Statement>> {
         if let Some(statement) = self.statements.get(table, &shape) {
             return Ok(statement);
         }
@@ -125,12 +143,7 @@ impl Shared {
         Box::pin(self.prepared(table, shape, call)).await
     }
 
-    async fn prepared(
-        self: &Arc<Self>,
-        table: &Arc<TableSpec>,
-        shape: Shape,
-        call: &Call,
-    ) -> Result<Arc<Kept<Statement>>> {
+    async fn prepared(self: &Arc<Self>, table: &Arc<TableSpec>, shape: Shape, call: &Call) -> Result<Arc<Statement>> {
         let prepare = || prepare(Arc::clone(self), Arc::clone(table), shape.clone());
         let preparation = pin!(self.statements.get_or_prepare(table, shape.clone(), prepare));
         let prepared = call.within(Instant::now(), preparation).await;

@@ -16,7 +16,7 @@ use crate::codec::{Binder, Bound, read_value};
 use crate::error::corrupt;
 use crate::part::{Part, check_expiry, parts, seconds, single, sort_cells};
 use crate::request::{Call, Shared};
-use crate::statement::{ColumnSet, Kept, Shape, Statement};
+use crate::statement::{ColumnSet, Shape, Statement};
 
 /// The write of one row.
 pub(crate) struct Apply {
@@ -194,7 +194,7 @@ impl Shared {
     pub(crate) async fn send_batch(
         &self,
         table: &TableSpec,
-        statements: &[Arc<Kept<Statement>>],
+        statements: &[Arc<Statement>],
         parts: &[Part<'_>],
         call: &Call,
     ) -> Result<()> {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,6 +13,7 @@ use peristyle_core::{Error, Result};
 use scylla::statement::prepared::PreparedStatement;
 
 use super::{Shape, Slot};
+use crate::spread::Spread;
 
 /// The most shapes kept of one table. A program has a few; one that makes shapes without end must not fill the memory.
 const MAX_SHAPES: usize = 1_024;
@@ -22,7 +22,7 @@ const MAX_SHAPES: usize = 1_024;
 const MAX_DECLARATIONS: usize = 256;
 
 /// A prepared statement and how its answers are read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Statement {
     pub(crate) prepared: PreparedStatement,
     /// The columns of the answer; empty for a write.
@@ -31,17 +31,9 @@ pub(crate) struct Statement {
 
 /// What is kept, and whether it was used again since the last time room was made.
 #[derive(Debug)]
-pub(crate) struct Kept<T> {
-    content: T,
+struct Kept<T> {
+    content: Spread<T>,
     used: AtomicBool,
-}
-
-impl<T> Deref for Kept<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.content
-    }
 }
 
 /// One preparation, awaited by all who need it. Whoever of them polls it drives it, so none of them owns it.
@@ -70,15 +62,15 @@ impl<T> Default for StatementCache<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> StatementCache<T> {
+impl<T: Clone + Send + Sync + 'static> StatementCache<T> {
     /// The statement, if it is prepared.
-    pub(crate) fn get(&self, table: &Arc<TableSpec>, shape: &Shape) -> Option<Arc<Kept<T>>> {
+    pub(crate) fn get(&self, table: &Arc<TableSpec>, shape: &Shape) -> Option<Arc<T>> {
         let tables = self.tables.load();
         let statement = tables.get(&address(table))?.shapes.get(shape)?;
         if !statement.used.load(Ordering::Relaxed) {
             statement.used.store(true, Ordering::Relaxed);
         }
-        Some(Arc::clone(statement))
+        Some(statement.content.get())
     }
 
     /// The statement, prepared by `prepare` unless it is or is about to be.
@@ -87,7 +79,7 @@ impl<T: Send + Sync + 'static> StatementCache<T> {
         table: &Arc<TableSpec>,
         shape: Shape,
         prepare: impl FnOnce() -> F,
-    ) -> Result<Arc<Kept<T>>>
+    ) -> Result<Arc<T>>
     where
         F: Future<Output = Result<T>> + Send + 'static,
     {
@@ -96,9 +88,9 @@ impl<T: Send + Sync + 'static> StatementCache<T> {
             let mut pending = lock(&self.pending);
             if let Some(statement) = self.equal(table, &key.1) {
                 self.keep(table, key.1, Arc::clone(&statement));
-                return Ok(statement);
+                return Ok(statement.content.get());
             }
-            let keep = |content| Arc::new(Kept { content, used: AtomicBool::new(false) });
+            let keep = |content| Arc::new(Kept { content: Spread::new(&content), used: AtomicBool::new(false) });
             let begin = || prepare().map(move |outcome| outcome.map(keep).map_err(Arc::new)).boxed().shared();
             pending.entry(key.clone()).or_insert_with(begin).clone()
         };
@@ -111,7 +103,7 @@ impl<T: Send + Sync + 'static> StatementCache<T> {
                 self.keep(table, key.1, Arc::clone(statement));
             }
         }
-        outcome.map_err(|error| error.share())
+        outcome.map(|statement| statement.content.get()).map_err(|error| error.share())
     }
 
     /// Forgets all statements of a table, because it changed.
@@ -228,14 +220,14 @@ mod tests {
         };
         let (first, other) = (table(Type::Text), table(Type::Blob));
         assert!(cache.get(&first, &shape(1)).is_none());
-        assert_eq!(**cache.get_or_prepare(&first, shape(1), count).await.unwrap(), 0);
-        assert_eq!(**cache.get_or_prepare(&first, shape(1), count).await.unwrap(), 0);
-        assert_eq!(**cache.get_or_prepare(&first, shape(2), count).await.unwrap(), 1);
-        assert_eq!(**cache.get_or_prepare(&other, shape(1), count).await.unwrap(), 2);
+        assert_eq!(*cache.get_or_prepare(&first, shape(1), count).await.unwrap(), 0);
+        assert_eq!(*cache.get_or_prepare(&first, shape(1), count).await.unwrap(), 0);
+        assert_eq!(*cache.get_or_prepare(&first, shape(2), count).await.unwrap(), 1);
+        assert_eq!(*cache.get_or_prepare(&other, shape(1), count).await.unwrap(), 2);
         // The same declaration made twice is prepared once.
         let twin = table(Type::Text);
-        assert_eq!(**cache.get_or_prepare(&twin, shape(1), count).await.unwrap(), 0);
-        assert_eq!(**cache.get(&twin, &shape(1)).unwrap(), 0);
+        assert_eq!(*cache.get_or_prepare(&twin, shape(1), count).await.unwrap(), 0);
+        assert_eq!(*cache.get(&twin, &shape(1)).unwrap(), 0);
         cache.forget("t");
         assert!(cache.get(&first, &shape(1)).is_none());
     }
@@ -264,7 +256,7 @@ mod tests {
         first.abort();
         assert!(first.await.unwrap_err().is_cancelled());
         go.notify_one();
-        assert_eq!(**second.await.unwrap().unwrap(), 7);
+        assert_eq!(*second.await.unwrap().unwrap(), 7);
         assert_eq!(begun.load(Ordering::Relaxed), 1);
         assert!(cache.get(&table, &shape(1)).is_some());
     }
@@ -275,7 +267,7 @@ mod tests {
         let table = table(Type::Text);
         let fail = || async { Err(Error::invalid("no")) };
         assert_eq!(cache.get_or_prepare(&table, shape(1), fail).await.unwrap_err().message(), "no");
-        assert_eq!(**cache.get_or_prepare(&table, shape(1), || async { Ok(1) }).await.unwrap(), 1);
+        assert_eq!(*cache.get_or_prepare(&table, shape(1), || async { Ok(1) }).await.unwrap(), 1);
     }
 
     #[tokio::test]
@@ -310,6 +302,6 @@ mod tests {
         let table = table(Type::Text);
         let mut stuck = Box::pin(cache.get_or_prepare(&table, shape(1), pending));
         assert!(futures::poll!(&mut stuck).is_pending());
-        assert_eq!(**cache.get_or_prepare(&table, shape(2), || async { Ok(2) }).await.unwrap(), 2);
+        assert_eq!(*cache.get_or_prepare(&table, shape(2), || async { Ok(2) }).await.unwrap(), 2);
     }
 }

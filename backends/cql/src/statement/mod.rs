@@ -7,7 +7,7 @@ mod text;
 
 use peristyle_core::model::{TableSpec, Type};
 
-pub(crate) use self::cache::{Kept, Statement, StatementCache};
+pub(crate) use self::cache::{Statement, StatementCache};
 pub(crate) use self::columns::ColumnSet;
 pub(crate) use self::shape::{Edge, ScanStart, Selection, Shape, Slice};
 pub(crate) use self::text::cql;
