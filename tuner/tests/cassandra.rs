@@ -84,3 +84,35 @@ fn a_sweep_ends_by_itself_within_its_budget() {
     assert!(result["peak"]["rows_per_s"].as_f64().unwrap() > 0.0, "{result}");
     assert_eq!(result["peak"]["errors"], 0, "{result}");
 }
+
+#[test]
+fn the_choice_of_a_sweep_is_measured_beside_the_defaults() {
+    let Some(target) = target("beside") else { return };
+    let files = folder();
+    let arguments = [
+        "sweep",
+        "--target",
+        &target,
+        "--create",
+        "--threads",
+        "1..16",
+        "--pool",
+        "1",
+        "--batch",
+        "1..8",
+        "--budget",
+        "25s",
+        "--against-defaults",
+        "--json",
+    ];
+    let ended = run(files.path(), &arguments);
+    assert!(matches!(ended.code, Some(0 | 4 | 5)), "{ended:?}");
+    let result = result(&ended);
+    let (chosen, other) = (&result["beside"]["chosen"], &result["beside"]["other"]);
+    assert_eq!((other["threads"].as_u64(), other["batch"].as_u64()), (Some(32), Some(1)), "{result}");
+    assert_eq!((&chosen["errors"], &other["errors"]), (&Value::from(0), &Value::from(0)), "{result}");
+    assert!(chosen["rows_per_s"].as_f64().unwrap() > 0.0, "{result}");
+    let interval = result["beside"]["compared"]["ci95"].as_array().unwrap();
+    let ratio = result["beside"]["compared"]["ratio"].as_f64().unwrap();
+    assert!(interval[0].as_f64().unwrap() <= ratio && ratio <= interval[1].as_f64().unwrap(), "{result}");
+}

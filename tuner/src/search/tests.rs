@@ -125,6 +125,17 @@ fn a_change_in_doubt_is_looked_at_again_before_the_verdict() {
 }
 
 #[test]
+fn the_knee_does_not_depend_on_the_range() {
+    for range in ["1..100", "1..200", "1..512", "1..2048", "3..300"] {
+        let case = case("cv=0.01", space(range));
+        let (answer, _) = found(&case, &climb(case.space, 1));
+        let knee = answer.knee.unwrap().point.threads;
+        // The best is 44, and 28 lacks 5 % of that.
+        assert!((28..=46).contains(&knee), "{range}: {knee}");
+    }
+}
+
+#[test]
 fn where_everything_fails_no_point_is_feasible() {
     let case = case("errors_above=0", space("1..512"));
     let (answer, history) = found(&case, &climb(case.space, 1));
