@@ -1,6 +1,5 @@
 //! `tuner paths`: which way to write is the fastest here.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,17 +12,17 @@ use crate::interrupt::Interrupt;
 use crate::machine::cpu_time;
 use crate::paths::{PathFigures, Round, WritePath, Writer, bars, figures, svg};
 use crate::plan::PathsPlan;
-use crate::report::rate;
+use crate::report::{OutFolder, rate};
 use crate::target::LiveTarget;
 
+/// Its results.
+const FILE: &str = "paths.json";
 /// On top of the rounds: connecting, making the table, waiting for the last outcomes.
 const AROUND: Duration = Duration::from_secs(120);
 
 pub(crate) fn run(settings: &PathsSettings) -> Result<Exit> {
     let plan = PathsPlan::new(settings)?;
-    if let Some(out) = &plan.out {
-        claim(out)?;
-    }
+    let mut out = plan.out.as_ref().map(|out| OutFolder::make(out, &[FILE])).transpose()?;
     let interrupt = Interrupt::listen()?;
     let console = Console::new(plan.json);
     let deadline = Instant::now() + plan.time * 3 * plan.rounds + AROUND;
@@ -38,7 +37,7 @@ pub(crate) fn run(settings: &PathsSettings) -> Result<Exit> {
         plan.point.threads
     ));
     let found = measure(&plan, &target, &interrupt)?;
-    report(&plan, &console, &found)?;
+    report(&plan, &console, &found, out.as_mut())?;
     let failed = found.iter().any(|it| it.failed > 0);
     Ok(if interrupt.is_set() {
         Exit::Interrupted
@@ -80,7 +79,7 @@ fn measure(plan: &PathsPlan, target: &LiveTarget, interrupt: &Interrupt) -> Resu
     Ok(WritePath::ALL.into_iter().zip(&rounds).map(|(path, own)| figures(path, own, puts)).collect())
 }
 
-fn report(plan: &PathsPlan, console: &Console, found: &[PathFigures]) -> Result<()> {
+fn report(plan: &PathsPlan, console: &Console, found: &[PathFigures], out: Option<&mut OutFolder>) -> Result<()> {
     console.line("     path    rows/s   ±95 %    × put   client µs/row   failed");
     for it in found {
         let half = (it.interval[1] - it.rows_per_s) / it.rows_per_s.max(f64::EPSILON) * 100.0;
@@ -107,25 +106,11 @@ fn report(plan: &PathsPlan, console: &Console, found: &[PathFigures]) -> Result<
     if plan.json {
         Console::result(&text);
     }
-    if let Some(out) = &plan.out {
-        write(&out.join("paths.json"), &text)?;
-        write(&out.join("paths.svg"), &svg(found, &format!("{} into {}", plan.workload.name, plan.target)))?;
-        console.line(&format!("wrote     {}: paths.json, paths.svg", out.display()));
+    if let Some(out) = out {
+        out.keep();
+        out.write(FILE, &text)?;
+        out.write("paths.svg", &svg(found, &format!("{} into {}", plan.workload.name, plan.target)))?;
+        console.line(&format!("wrote     {}: {FILE}, paths.svg", out.path().display()));
     }
     Ok(())
-}
-
-/// Makes the folder before anything is measured.
-fn claim(out: &Path) -> Result<()> {
-    if out.join("paths.json").exists() {
-        return Err(Failure::input(format!(
-            "--out {} holds the results of another run; choose another folder, or remove it",
-            out.display()
-        )));
-    }
-    std::fs::create_dir_all(out).map_err(|error| Failure::input(format!("--out {}: {error}", out.display())))
-}
-
-fn write(path: &Path, content: &str) -> Result<()> {
-    std::fs::write(path, content).map_err(|error| Failure::input(format!("{}: {error}", path.display())))
 }

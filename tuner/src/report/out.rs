@@ -19,23 +19,33 @@ pub(crate) struct OutFolder {
 impl OutFolder {
     /// Makes the folder and its journal, which shows that files can be written there.
     pub(crate) fn claim(path: &Path) -> Result<(Self, Journal)> {
-        let fail = |error: std::io::Error| {
-            Failure::input(format!("can't write to --out {}: {error}; choose another folder", path.display()))
-        };
+        let folder = Self::make(path, &[result::FILE, journal::FILE])?;
+        let journal = Journal::create(&path.join(journal::FILE)).map_err(|error| cannot_write(path, &error))?;
+        Ok((folder, journal))
+    }
+
+    /// Makes the folder for a command that writes at its end, and shows that files can be written there. One that holds some of
+    /// these files is another run's.
+    pub(crate) fn make(path: &Path, files: &[&str]) -> Result<Self> {
         let missing: Vec<PathBuf> =
             path.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
         let made = missing.into_iter().filter(|folder| !folder.as_os_str().is_empty()).rev().collect();
         let mut folder = Self { path: path.to_owned(), made, keep: false };
-        if path.join(result::FILE).exists() || path.join(journal::FILE).exists() {
+        if files.iter().any(|file| path.join(file).exists()) {
             folder.keep = true;
             return Err(Failure::input(format!(
                 "--out {} holds the results of another run; choose another folder, or remove it",
                 path.display()
             )));
         }
-        fs::create_dir_all(path).map_err(fail)?;
-        let journal = Journal::create(&path.join(journal::FILE)).map_err(fail)?;
-        Ok((folder, journal))
+        let draft = path.join(".draft");
+        let write = || -> std::io::Result<()> {
+            fs::create_dir_all(path)?;
+            fs::write(&draft, "")?;
+            fs::remove_file(&draft)
+        };
+        write().map_err(|error| cannot_write(path, &error))?;
+        Ok(folder)
     }
 
     /// Takes up the folder of a run that was cut short, to go on behind these windows. The settings must be the same.
@@ -90,6 +100,10 @@ impl OutFolder {
         };
         write().map_err(|error| Failure::write(&path, error))
     }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::input(format!("can't write to --out {}: {error}; choose another folder", path.display()))
 }
 
 impl Drop for OutFolder {
