@@ -6,9 +6,10 @@ use super::answer::{Alternative, Answer, Choice, Verdict};
 use super::curve::{Curve, Fits};
 use super::finals::Finals;
 use super::line::Line;
-use super::replay::{Pause, Replay, Time};
+use super::replay::{Pause, Replay, Tally, Time};
 use super::{DELTA, End, Purpose, Search, Step, Trial};
 use crate::space::{Axis, Point, Space, Span};
+use crate::stats::{Surface, whole};
 
 /// The time of a sweep, where none is given.
 pub(crate) const BUDGET: Duration = Duration::from_secs(150);
@@ -31,6 +32,12 @@ const WARM_UP_THREADS: u32 = 32;
 const WARM_UP_BATCH: u32 = 16;
 /// Standard errors by which a cheaper setting may lack more than [`DELTA`].
 const LENIENCE: f64 = 0.5;
+/// Points that a surface over all axes may propose.
+const POLISH: usize = 2;
+/// Standard deviations of a window by which one of them must be better, beyond [`DELTA`].
+const POLISH_DOUBT: f64 = 2.0;
+/// The share of the best from which on a point tells of the top.
+const MATTERS: f64 = 0.4;
 /// Windows at the most by the number of axes that are searched.
 const MOST_WINDOWS: [u32; 5] = [40, 40, 90, 90, 120];
 
@@ -113,10 +120,40 @@ impl Climb {
         for axis in [Axis::IoThreads, Axis::Pool] {
             here = self.advance(run, here, axis)?;
         }
+        here = self.polish(run, here)?;
         if !self.space.threads.is_fixed() {
             self.line(here, Axis::Threads).propose(run)?;
         }
         Ok(here)
+    }
+
+    /// Measures where a surface through all that was measured has its top: the axes were searched one after the other, and two
+    /// together may give more. It only proposes; what is measured decides.
+    fn polish(&self, run: &mut Replay<'_>, mut here: Point) -> Result<Point, Pause> {
+        for _ in 0..POLISH {
+            let Some(top) = self.top(run, here).filter(|top| !run.tallies().contains_key(top)) else { break };
+            let Some(rate) = run.explore(top)? else { break };
+            let before = run.tallies().get(&here).map_or(0.0, Tally::mean);
+            if rate < before * (1.0 + DELTA + POLISH_DOUBT * run.noise()) {
+                break;
+            }
+            here = top;
+        }
+        Ok(here)
+    }
+
+    /// The top of the surface over all axes that are searched; `None` with fewer than two.
+    fn top(&self, run: &Replay<'_>, here: Point) -> Option<Point> {
+        let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|axis| !self.space.on(*axis).is_fixed()).collect();
+        let place = |point: Point| axes.iter().map(|axis| f64::from(point.on(*axis))).collect::<Vec<f64>>();
+        let best = run.best()?.1;
+        let good = run.tallies().iter().filter(|(_, tally)| tally.is_feasible() && tally.mean() > best * MATTERS);
+        let points: Vec<(Vec<f64>, f64)> = good.map(|(point, tally)| (place(*point), tally.mean())).collect();
+        let top = Surface::fit(&points).filter(|_| axes.len() > 1)?.peak(&place(here))?;
+        Some(axes.iter().zip(top).fold(here, |point, (axis, value)| {
+            let value = u32::try_from(whole(value)).unwrap_or(u32::MAX);
+            point.with(*axis, self.space.on(*axis).clamp(value))
+        }))
     }
 
     /// Explores the line through a point and goes to its cheapest good value; for rows per request to the dearest one, because
@@ -202,7 +239,7 @@ pub(super) fn so_far(run: &Replay<'_>, windows: usize, end: End) -> Answer {
     };
     let peak = run.best();
     let knee = peak.and_then(|(_, rate)| {
-        let enough = |tally: &super::replay::Tally| tally.is_feasible() && tally.mean() >= rate * (1.0 - DELTA);
+        let enough = |tally: &Tally| tally.is_feasible() && tally.mean() >= rate * (1.0 - DELTA);
         run.tallies().iter().find(|(_, tally)| enough(tally)).map(|(point, _)| *point)
     });
     Answer {
@@ -230,7 +267,7 @@ pub(super) fn cut_short(run: &Replay<'_>, windows: usize) -> String {
 
 /// What it costs to save on each setting: the next lower value that was measured, with all else as at the knee.
 pub(super) fn cheaper(run: &Replay<'_>, knee: Point) -> Vec<Alternative> {
-    let Some(reference) = run.tallies().get(&knee).map(super::replay::Tally::mean) else { return Vec::new() };
+    let Some(reference) = run.tallies().get(&knee).map(Tally::mean) else { return Vec::new() };
     let below = |axis: Axis| {
         let line = Line { through: knee, axis, span: Span::up_to(knee.on(axis)) };
         let (value, tally) =

@@ -7,6 +7,7 @@ mod estimate;
 mod number;
 mod objective;
 mod steady;
+mod surface;
 mod usl;
 
 pub(crate) use self::bootstrap::bootstrap;
@@ -16,4 +17,5 @@ pub(crate) use self::estimate::Estimate;
 pub(crate) use self::number::{between, real, real_len, whole};
 pub(crate) use self::objective::{Met, judge};
 pub(crate) use self::steady::steady_from;
+pub(crate) use self::surface::Surface;
 pub(crate) use self::usl::Usl;
