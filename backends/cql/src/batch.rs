@@ -5,15 +5,15 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
-use peristyle_core::codec::token::serialise_partition;
-use peristyle_core::model::TableSpec;
+use peristyle_core::codec::token::append_partition;
+use peristyle_core::model::{TableSpec, Value};
 use peristyle_core::request::Mutation;
 use peristyle_core::{Error, ErrorKind, Outcome, Response, Result};
 
 use crate::config::BatchGrouping;
-use crate::part::{Part, parts, sort_cells};
+use crate::part::{Part, parts, single, sort_cells};
 use crate::request::{Call, Shared};
-use crate::statement::Statement;
+use crate::statement::{Shape, Statement};
 
 /// Batches of one `put_all` under way at once.
 const IN_FLIGHT: usize = 64;
@@ -41,18 +41,11 @@ pub(crate) async fn apply_all(
 ) -> Result<Response> {
     Shared::check(&table)?;
     let mut outcomes: Vec<Result<()>> = Vec::with_capacity(mutations.len());
-    let mut keys = Vec::with_capacity(mutations.len());
+    let mut keys = Keys::default();
     for mutation in &mut mutations {
         sort_cells(&mut mutation.cells);
-        let key = shared
-            .check_expiry(&table, mutation)
-            .and_then(|()| serialise_partition(mutation.key.prefix(table.partition_len())));
-        let (key, outcome) = match key {
-            Ok(key) => (Some(key), Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        keys.push(key);
-        outcomes.push(outcome);
+        let checked = shared.check_expiry(&table, mutation);
+        outcomes.push(checked.and_then(|()| keys.push(outcomes.len(), mutation.key.prefix(table.partition_len()))));
     }
     let groups = groups(&shared, &table, &mutations, &keys);
     let mutations = &mutations;
@@ -72,12 +65,36 @@ pub(crate) async fn apply_all(
     Ok(Response::Outcomes(outcomes))
 }
 
-fn groups(shared: &Shared, table: &TableSpec, mutations: &[Mutation], keys: &[Option<Vec<u8>>]) -> Vec<Vec<usize>> {
+/// The serialised partition keys of the rows that have one, one behind the other.
+#[derive(Debug, Default)]
+struct Keys {
+    bytes: Vec<u8>,
+    /// By row, with where its key ends.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Keys {
+    fn push(&mut self, row: usize, partition: &[Value]) -> Result<()> {
+        append_partition(partition, &mut self.bytes)?;
+        self.ends.push((row, self.bytes.len()));
+        Ok(())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let mut begin = 0;
+        self.ends.iter().map(move |(row, end)| {
+            let key = self.bytes.get(begin..*end).unwrap_or_default();
+            begin = *end;
+            (*row, key)
+        })
+    }
+}
+
+fn groups(shared: &Shared, table: &TableSpec, mutations: &[Mutation], keys: &Keys) -> Vec<Vec<usize>> {
     let mut rows = Vec::with_capacity(mutations.len());
-    for (index, (mutation, key)) in mutations.iter().zip(keys).enumerate() {
-        if let Some(partition) = key {
-            rows.push(Row { index, partition, bytes: mutation.size() + ROW_OVERHEAD });
-        }
+    for (index, partition) in keys.iter() {
+        let bytes = mutations.get(index).map_or(0, Mutation::size) + ROW_OVERHEAD;
+        rows.push(Row { index, partition, bytes });
     }
     match shared.config.batch_grouping {
         BatchGrouping::Partition => group(&rows, None::<fn(&[u8]) -> ()>),
@@ -155,23 +172,28 @@ async fn send_group(
     call: &Call,
 ) -> Vec<(usize, Result<()>)> {
     let mut done = Vec::with_capacity(rows.len());
-    let (mut sent, mut statements, mut all_parts) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
+    let mut sent = Vec::with_capacity(rows.len());
+    let (mut statements, mut all_parts) = (Statements::default(), Vec::with_capacity(rows.len()));
     for row in rows {
         let Some(mutation) = mutations.get(row) else { continue };
-        let parts = parts(table, mutation);
-        match prepare(shared, table, &parts, call).await {
-            Ok(prepared) => {
-                statements.extend(prepared);
-                all_parts.extend(parts);
-                sent.push(row);
+        let before = all_parts.len();
+        match single(table, mutation) {
+            Some(part) => all_parts.push(part),
+            None => all_parts.extend(parts(table, mutation)),
+        }
+        match statements.prepare(shared, table, all_parts.get(before..).unwrap_or_default(), call).await {
+            Ok(()) => sent.push(row),
+            Err(error) => {
+                all_parts.truncate(before);
+                statements.all.truncate(before);
+                done.push((row, Err(error)));
             }
-            Err(error) => done.push((row, Err(error))),
         }
     }
     let outcome = match all_parts.as_slice() {
         [] => Ok(()),
         [_] => shared.send(table, &all_parts, call).await,
-        _ => shared.send_batch(table, &statements, &all_parts, call).await,
+        _ => shared.send_batch(table, &statements.all, &all_parts, call).await,
     };
     match outcome {
         Err(error) if sent.len() > 1 && is_refusal(&error) => {
@@ -186,17 +208,35 @@ async fn send_group(
     done
 }
 
-async fn prepare(
-    shared: &Arc<Shared>,
-    table: &Arc<TableSpec>,
-    parts: &[Part<'_>],
-    call: &Call,
-) -> Result<Vec<Arc<Statement>>> {
-    let mut statements = Vec::with_capacity(parts.len());
-    for part in parts {
-        statements.push(shared.statement(table, part.shape(), call).await?);
+/// The statements of a batch, of which most have the shape of the one before.
+#[derive(Default)]
+struct Statements {
+    all: Vec<Arc<Statement>>,
+    last: Option<(Shape, Arc<Statement>)>,
+}
+
+impl Statements {
+    async fn prepare(
+        &mut self,
+        shared: &Arc<Shared>,
+        table: &Arc<TableSpec>,
+        parts: &[Part<'_>],
+        call: &Call,
+    ) -> Result<()> {
+        for part in parts {
+            let shape = part.shape();
+            let statement = match &self.last {
+                Some((last, statement)) if *last == shape => Arc::clone(statement),
+                _ => {
+                    let statement = shared.statement(table, shape.clone(), call).await?;
+                    self.last = Some((shape, Arc::clone(&statement)));
+                    statement
+                }
+            };
+            self.all.push(statement);
+        }
+        Ok(())
     }
-    Ok(statements)
 }
 
 /// Whether it may be the fault of one row.

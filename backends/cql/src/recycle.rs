@@ -66,13 +66,13 @@ where
     F: Future<Output = Result<Response>> + Send + 'static,
 {
     let worker = office.with(|office| office.idle.borrow_mut().pop()).unwrap_or_else(|| hire(office, work));
-    Box::pin(Job { office, job: Some(job), worker: Some(worker) })
+    Box::pin(Job { office, waiting: Some(job), worker: Some(worker) })
 }
 
 struct Job<J: 'static> {
     office: &'static LocalKey<Office<J>>,
     /// Until it is first polled.
-    job: Option<J>,
+    waiting: Option<J>,
     /// `None` once the job is done.
     worker: Option<Worker>,
 }
@@ -82,7 +82,7 @@ impl<J: Send + Unpin + 'static> Future for Job<J> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(mut worker) = self.worker.take() else { return Poll::Pending };
-        let (office, job) = (self.office, self.job.take());
+        let (office, job) = (self.office, self.waiting.take());
         office.with(|office| {
             if job.is_some() {
                 office.job.set(job);

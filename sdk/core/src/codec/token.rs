@@ -22,6 +22,17 @@ const MAX_KEY: usize = 65_535;
 /// # Ok::<(), peristyle_core::Error>(())
 /// ```
 pub fn serialise_partition(values: &[Value]) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    append_partition(values, &mut out)?;
+    Ok(out)
+}
+
+/// Appends the serialised partition key, as [`serialise_partition`] makes it, to a buffer: for many keys without an allocation
+/// for each.
+///
+/// # Errors
+/// [`TooLarge`](ErrorKind::TooLarge) beyond 65 535 bytes; nothing is appended then.
+pub fn append_partition(values: &[Value], out: &mut Vec<u8>) -> Result<()> {
     let framing = if values.len() == 1 { 0 } else { 3 };
     let length: usize = values.iter().map(|value| value.size() + framing).sum();
     if length > MAX_KEY {
@@ -29,17 +40,17 @@ pub fn serialise_partition(values: &[Value]) -> Result<Vec<u8>> {
             format!("a partition key of {length} bytes; it takes {MAX_KEY}, with 3 more for each of several columns");
         return Err(Error::new(ErrorKind::TooLarge, message));
     }
-    let mut out = Vec::with_capacity(length);
+    out.reserve(length);
     if let [value] = values {
-        encode_value(value, &mut out);
-        return Ok(out);
+        encode_value(value, out);
+        return Ok(());
     }
     for value in values {
         out.extend(u16::try_from(value.size()).unwrap_or(u16::MAX).to_be_bytes());
-        encode_value(value, &mut out);
+        encode_value(value, out);
         out.push(0);
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The token of a serialised partition key.

@@ -1,11 +1,12 @@
 //! A struct or map of the user's becomes the parts of a row.
 
 use serde::ser::{Impossible, Serialize, SerializeMap, SerializeStruct, Serializer};
+use smallvec::{SmallVec, smallvec};
 
 use super::{Fault, RowParts, ValueSerializer, in_column, missing};
 use crate::error::{Error, Result};
 use crate::model::key::check_value;
-use crate::model::{Key, TableSpec, Type, Value};
+use crate::model::{TableSpec, Type, Value};
 
 pub(super) fn to_parts<T: Serialize + ?Sized>(value: &T, spec: &TableSpec) -> Result<RowParts> {
     let mut builder = PartsBuilder::new(spec);
@@ -19,7 +20,7 @@ pub(super) fn to_parts<T: Serialize + ?Sized>(value: &T, spec: &TableSpec) -> Re
 /// Gathers values by column index into key and cells.
 pub(super) struct PartsBuilder<'a> {
     spec: &'a TableSpec,
-    keys: Vec<Option<Value>>,
+    keys: SmallVec<[Option<Value>; 4]>,
     cells: Vec<(usize, Value)>,
     /// Where the next field is looked for first: structs mostly list their fields in the order of the table.
     next: usize,
@@ -27,7 +28,7 @@ pub(super) struct PartsBuilder<'a> {
 
 impl<'a> PartsBuilder<'a> {
     pub(super) fn new(spec: &'a TableSpec) -> Self {
-        let keys = vec![None; spec.key_len()];
+        let keys = smallvec![None; spec.key_len()];
         Self { spec, keys, cells: Vec::with_capacity(spec.value_columns().len()), next: 0 }
     }
 
@@ -43,12 +44,13 @@ impl<'a> PartsBuilder<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Result<RowParts> {
-        let mut keys = Vec::with_capacity(self.keys.len());
-        for (column, value) in self.spec.primary_key().iter().zip(self.keys) {
-            keys.push(value.ok_or_else(|| missing(column))?);
+    pub(super) fn finish(mut self) -> Result<RowParts> {
+        if let Some((column, _)) = self.spec.primary_key().iter().zip(&self.keys).find(|(_, value)| value.is_none()) {
+            return Err(missing(column));
         }
-        Ok((Key::new(keys), self.cells))
+        // Of a known length, so that the key takes one allocation: flattened, it would take two.
+        let present = |value: &mut Option<Value>| value.take().unwrap_or(Value::Bool(false));
+        Ok((self.keys.iter_mut().map(present).collect(), self.cells))
     }
 
     fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), RowFault> {
