@@ -95,7 +95,7 @@ async fn ours(client: &Client, spec: &Arc<TableSpec>, load: Load, stacked: bool)
         move |number| {
             let ours = Arc::clone(&ours);
             let (client, spec) = &*ours;
-            let key = Key::new(vec![Value::I64(i64::try_from(number).unwrap_or_default())]);
+            let key = Key::new([Value::I64(i64::try_from(number).unwrap_or_default())]);
             let request = if load.write {
                 let values = [(1, Value::Blob(Bytes::from_static(VALUE)))];
                 let put = Mutation::put(key, client.next_write_time(), values, Ttl::TableDefault);

@@ -54,7 +54,7 @@ fn ours(folder: &Path, durability: Durability, each: u64) -> Block {
             move |number| {
                 let (client, spec) = (client.clone(), Arc::clone(&spec));
                 async move {
-                    let key = Key::new(vec![Value::I64(i64::try_from(number).unwrap_or_default())]);
+                    let key = Key::new([Value::I64(i64::try_from(number).unwrap_or_default())]);
                     let values = vec![(1, Value::Blob(Bytes::from_static(VALUE)))];
                     let put = Mutation::put(key, client.next_write_time(), values, Ttl::TableDefault);
                     client.call(Request::write(spec, Write::Apply(put))).await.expect("put");

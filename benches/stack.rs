@@ -35,13 +35,13 @@ fn table(runtime: &Runtime) -> Table {
 }
 
 fn get(table: &Table) -> Request {
-    let key = Key::new(vec![Value::from(1_i64)]);
+    let key = Key::new([Value::from(1_i64)]);
     Request::read(table.spec().clone(), Read::Get { key, columns: Projection::default() })
 }
 
 fn put(table: &Table) -> Request {
     let values = vec![(1, Value::Blob(bytes::Bytes::from_static(b"123456789012345678901234567890")))];
-    let key = Key::new(vec![Value::from(1_i64)]);
+    let key = Key::new([Value::from(1_i64)]);
     Request::write(table.spec().clone(), Write::Apply(Mutation::put(key, WriteTime::MIN, values, Ttl::TableDefault)))
 }
 
