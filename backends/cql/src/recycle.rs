@@ -82,11 +82,8 @@ impl<J: Send + Unpin + 'static> Future for Job<J> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(mut worker) = self.worker.take() else { return Poll::Pending };
-        let (office, job) = (self.office, self.waiting.take());
-        office.with(|office| {
-            if job.is_some() {
-                office.job.set(job);
-            }
+        self.office.with(|office| {
+            office.job.set(self.waiting.take());
             if let Poll::Ready(never) = worker.as_mut().poll(context) {
                 match never {}
             }
