@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use common::{Ended, folder, run};
@@ -58,28 +59,19 @@ fn rows_that_were_loaded_are_read() {
     assert!(!result["why"].to_string().contains("not there"), "{result}");
 }
 
+/// The result of a sweep that ended by itself.
+fn swept(folder: &Path, target: &str, arguments: &[&str]) -> Value {
+    let ended = run(folder, &[&["sweep", "--target", target, "--create", "--json"], arguments].concat());
+    assert!(matches!(ended.code, Some(0 | 4 | 5)), "{ended:?}");
+    result(&ended)
+}
+
 #[test]
 fn a_sweep_ends_by_itself_within_its_budget() {
     let Some(target) = target("sweep") else { return };
     let files = folder();
-    let arguments = [
-        "sweep",
-        "--target",
-        &target,
-        "--create",
-        "--threads",
-        "1..32",
-        "--pool",
-        "1..2",
-        "--batch",
-        "1..4",
-        "--budget",
-        "40s",
-        "--json",
-    ];
-    let ended = run(files.path(), &arguments);
-    assert!(matches!(ended.code, Some(0 | 4 | 5)), "{ended:?}");
-    let result = result(&ended);
+    let ranges = ["--threads", "1..32", "--pool", "1..2", "--batch", "1..4", "--budget", "40s"];
+    let result = swept(files.path(), &target, &ranges);
     assert!(result["environment"]["spent_s"].as_f64().unwrap() <= 40.5, "{result}");
     assert!(result["peak"]["rows_per_s"].as_f64().unwrap() > 0.0, "{result}");
     assert_eq!(result["peak"]["errors"], 0, "{result}");
@@ -89,25 +81,8 @@ fn a_sweep_ends_by_itself_within_its_budget() {
 fn the_choice_of_a_sweep_is_measured_beside_the_defaults() {
     let Some(target) = target("beside") else { return };
     let files = folder();
-    let arguments = [
-        "sweep",
-        "--target",
-        &target,
-        "--create",
-        "--threads",
-        "1..16",
-        "--pool",
-        "1",
-        "--batch",
-        "1..8",
-        "--budget",
-        "25s",
-        "--against-defaults",
-        "--json",
-    ];
-    let ended = run(files.path(), &arguments);
-    assert!(matches!(ended.code, Some(0 | 4 | 5)), "{ended:?}");
-    let result = result(&ended);
+    let ranges = ["--threads", "1..16", "--pool", "1", "--batch", "1..8", "--budget", "25s", "--against-defaults"];
+    let result = swept(files.path(), &target, &ranges);
     let (chosen, other) = (&result["beside"]["chosen"], &result["beside"]["other"]);
     assert_eq!((other["threads"].as_u64(), other["batch"].as_u64()), (Some(32), Some(1)), "{result}");
     assert_eq!((&chosen["errors"], &other["errors"]), (&Value::from(0), &Value::from(0)), "{result}");
