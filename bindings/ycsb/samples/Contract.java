@@ -94,16 +94,20 @@ public final class Contract {
     expect(Status.OK, batched.insert("t", "user3", values("field0", "x")));
     expect(Status.BATCHED_OK, batched.insert("t", "user4", values("field0", "x")));
     expect(Status.BATCHED_OK, batched.insert("t", "user5", bytes(new byte[] {(byte) 0xff})));
-    try {
-      batched.cleanup();
-      throw new AssertionError("an insert that failed was not told");
-    } catch (DBException e) {
-      expect(true, e.getMessage().contains("1 of 5 writes failed"));
-    }
+    cleanupTells(batched, "1 of 5 writes failed");
     for (int number = 1; number <= 4; number++) {
       expect(Status.OK, reader.read("t", "user" + number, null, new HashMap<>()));
     }
     reader.cleanup();
+  }
+
+  private static void cleanupTells(PeristyleClient client, String failure) {
+    try {
+      client.cleanup();
+      throw new AssertionError("a write that failed was not told");
+    } catch (DBException e) {
+      expect(true, e.getMessage().contains(failure));
+    }
   }
 
   /** Writes that nobody waits for: all there after the cleanup, the last one of a record on top, and failures counted. */
@@ -117,12 +121,7 @@ public final class Contract {
       expect(Status.BATCHED_OK, writer.update("t", "async" + number, values("field0", "last")));
     }
     expect(Status.BATCHED_OK, writer.insert("t", "async", bytes(new byte[] {(byte) 0xff})));
-    try {
-      writer.cleanup();
-      throw new AssertionError("a write that failed was not told");
-    } catch (DBException e) {
-      expect(true, e.getMessage().contains("1 of 401 writes failed"));
-    }
+    cleanupTells(writer, "1 of 401 writes failed");
     PeristyleClient reader = client(uri, "texts", "text", 1);
     for (int number = 0; number < 200; number++) {
       Map<String, ByteIterator> found = new HashMap<>();
