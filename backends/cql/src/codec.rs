@@ -165,23 +165,18 @@ pub(crate) fn takes(column: &ColumnType<'_>, ty: Type) -> bool {
     )
 }
 
-/// Reads every row of an answer.
+/// The rows of an answer, as they are read.
 ///
 /// The answer's own description of its columns is checked, so a table that was dropped and made anew with other types is a
 /// [`SchemaMismatch`](ErrorKind::SchemaMismatch) and never a wrong value.
-pub(crate) fn read_rows(
-    answer: &QueryRowsResult,
-    slots: &[Slot],
-    spec: &TableSpec,
-    rows: &mut Vec<StoredRow>,
-) -> Result<()> {
+pub(crate) fn read_rows<'a>(
+    answer: &'a QueryRowsResult,
+    slots: &'a [Slot],
+    spec: &'a TableSpec,
+) -> Result<impl Iterator<Item = Result<StoredRow>> + use<'a>> {
     check_columns(answer.column_specs().as_slice(), slots, spec)?;
-    let raw = answer.rows::<ColumnIterator<'_, '_>>().map_err(|error| corrupt(&error))?;
-    rows.reserve(raw.rows_remaining());
-    for row in raw {
-        rows.push(read_row(row.map_err(|error| corrupt(&error))?, slots, spec)?);
-    }
-    Ok(())
+    let rows = answer.rows::<ColumnIterator<'_, '_>>().map_err(|error| corrupt(&error))?;
+    Ok(rows.map(move |row| read_row(row.map_err(|error| corrupt(&error))?, slots, spec)))
 }
 
 /// Checks that an answer has the columns that are expected; a write has none to check.
@@ -225,7 +220,8 @@ fn check_column(live: &ColumnSpec<'_>, declared: Type) -> Result<()> {
 fn read_row(row: ColumnIterator<'_, '_>, slots: &[Slot], spec: &TableSpec) -> Result<StoredRow> {
     let width = spec.columns().len();
     let has_meta = slots.iter().any(|slot| !matches!(slot, Slot::Value(..)));
-    let mut read = StoredRow { values: vec![None; width], meta: Vec::new() };
+    let mut read = StoredRow { values: Vec::with_capacity(width), meta: Vec::new() };
+    read.values.resize_with(width, || None);
     read.meta.resize(if has_meta { width } else { 0 }, CellMeta::default());
     for (cell, slot) in row.zip(slots) {
         let Some(bytes) = cell.map_err(|error| corrupt(&error))?.slice else {

@@ -58,6 +58,7 @@ mod read;
 mod recycle;
 mod request;
 mod schema;
+mod scratch;
 mod segment;
 mod session;
 mod spread;

@@ -63,10 +63,8 @@ async fn one(
     let values = Bound(|binder: &mut Binder<'_, '_, '_>| binder.values(key.values()));
     let answer = shared.execute(table, statement, values, call).await?;
     let answer = answer.into_rows_result().map_err(|error| corrupt(&error))?;
-    let mut rows = Vec::new();
-    let read = read_rows(&answer, &statement.slots, table, &mut rows);
-    read.inspect_err(|error| shared.forget_changed(table, error))?;
-    Ok(rows.pop())
+    let row = read_rows(&answer, &statement.slots, table).and_then(|mut rows| rows.next().transpose());
+    row.inspect_err(|error| shared.forget_changed(table, error))
 }
 
 /// Rows of a table whose key is one column, by `IN`. The server answers in token order and each row once, so the rows are put

@@ -19,6 +19,7 @@ use scylla::statement::prepared::PreparedStatement;
 use crate::codec;
 use crate::config::CqlConfig;
 use crate::error;
+use crate::scratch::InOnePiece;
 use crate::session::{consistency, failed_node, serial_consistency};
 use crate::statement::{Shape, Statement, StatementCache, cql, slots};
 
@@ -160,7 +161,7 @@ impl Shared {
     ) -> Result<QueryResult> {
         let configured = call.configured(&statement.prepared);
         let prepared = configured.as_ref().unwrap_or(&statement.prepared);
-        let request = pin!(self.session.execute_unpaged(prepared, values));
+        let request = pin!(self.session.execute_unpaged(prepared, InOnePiece(values)));
         self.attempt(Some(table), call, request).await
     }
 
@@ -181,7 +182,9 @@ impl Shared {
             let request = pin!(self.session.execute_single_page(prepared, values, state));
             let (answer, next) = self.attempt(Some(table), call, request).await?;
             let answer = answer.into_rows_result().map_err(|error| error::corrupt(&error))?;
-            let read = codec::read_rows(&answer, &statement.slots, table, rows);
+            rows.reserve(answer.rows_num());
+            let read = codec::read_rows(&answer, &statement.slots, table);
+            let read = read.and_then(|mut read| read.try_for_each(|row| row.map(|row| rows.push(row))));
             read.inspect_err(|error| self.forget_changed(table, error))?;
             match next.into_paging_control_flow() {
                 std::ops::ControlFlow::Continue(next) if rows.len() < limit => state = next,

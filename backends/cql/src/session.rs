@@ -139,13 +139,16 @@ pub(crate) fn failed_node() -> Option<SocketAddr> {
     FAILED.take()
 }
 
-/// A policy that notes the nodes of failed requests.
+/// A policy that notes the nodes of failed requests, and looks for replicas only where there is a choice.
 #[derive(Debug)]
 struct Observed(Arc<dyn LoadBalancingPolicy>);
 
 impl LoadBalancingPolicy for Observed {
     fn pick<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> Option<(NodeRef<'a>, Option<Shard>)> {
-        self.0.pick(request, cluster)
+        match cluster.get_nodes_info() {
+            [only] if only.is_enabled() && only.sharder().is_none() => Some((only, Some(0))),
+            _ => self.0.pick(request, cluster),
+        }
     }
 
     fn fallback<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> FallbackPlan<'a> {
