@@ -14,6 +14,8 @@ use peristyle_core::{
 use scylla::client::session::Session;
 
 use crate::config::CqlConfig;
+use crate::fleet::Fleet;
+use crate::pin::pinned;
 use crate::recycle::{Office, recycled};
 use crate::request::{Call, Shared};
 use crate::spread::Spread;
@@ -34,6 +36,7 @@ pub struct CqlBackend {
     capabilities: Capabilities,
     /// `None` once closed.
     shared: ArcSwapOption<Spread<Shared>>,
+    pub(crate) fleet: Arc<Fleet>,
 }
 
 impl CqlBackend {
@@ -44,9 +47,12 @@ impl CqlBackend {
     /// [`Unauthenticated`](ErrorKind::Unauthenticated) for a refused login, [`InvalidArgument`](ErrorKind::InvalidArgument)
     /// for an impossible configuration.
     pub async fn connect(config: CqlConfig) -> Result<Self> {
-        let session = session::open(&config).await?;
+        let fleet = Arc::new(Fleet::new(config.datacenter.clone()));
+        let session = session::open(&config, &fleet).await?;
+        fleet.look(&session.get_cluster_state());
         let shared = Spread::new(&Shared::new(session, config));
-        Ok(Self { capabilities: capabilities(), shared: ArcSwapOption::from_pointee(shared) })
+        tokio::spawn(Arc::clone(&fleet).watch(Arc::downgrade(&shared.get())));
+        Ok(Self { capabilities: capabilities(), shared: ArcSwapOption::from_pointee(shared), fleet })
     }
 
     /// The driver's session, for what the contract doesn't cover. Nothing here retries for it: see
@@ -121,8 +127,27 @@ impl Backend for CqlBackend {
         &self.capabilities
     }
 
-    // Each operation is boxed on its own, so that a put doesn't carry the state of a scan.
     fn call(&self, request: Request) -> ResponseFuture {
+        pinned(request.options.endpoint, self.answer(request))
+    }
+
+    fn topology(&self) -> &dyn Topology {
+        self
+    }
+
+    fn native(&self) -> &dyn Any {
+        self
+    }
+
+    fn close(&self) -> BoxFuture<'static, Result<()>> {
+        self.end();
+        future::ok(()).boxed()
+    }
+}
+
+impl CqlBackend {
+    // Each operation is boxed on its own, so that a put doesn't carry the state of a scan.
+    fn answer(&self, request: Request) -> ResponseFuture {
         let shared = match self.shared() {
             Ok(shared) => shared,
             Err(error) => return future::err(error).boxed(),
@@ -152,21 +177,6 @@ impl Backend for CqlBackend {
         }
     }
 
-    fn topology(&self) -> &dyn Topology {
-        self
-    }
-
-    fn native(&self) -> &dyn Any {
-        self
-    }
-
-    fn close(&self) -> BoxFuture<'static, Result<()>> {
-        self.end();
-        future::ok(()).boxed()
-    }
-}
-
-impl CqlBackend {
     /// Lets go of the session, which closes its connections once the last request is answered. A preparation that was
     /// abandoned would keep it alive.
     fn end(&self) {

@@ -22,6 +22,11 @@
 //! attempt, or one for each statement that a page or a bulk write takes; each is bounded by the attempt timeout and the
 //! request's deadline. An error of the server or of a connection names the node.
 //!
+//! # Where requests go
+//! The layers choose a replica for each request on one partition, and the driver sends it there, to the connection of the shard that
+//! owns the partition where nodes have shards. If that node can't be reached, or has no such partition, the driver chooses as it
+//! does for scans: token-aware where there is a token, in turns else. The driver's view of the nodes is looked at once a second.
+//!
 //! # Raw CQL
 //! [`CqlBackend::session`] is the driver's session, for what the contract doesn't cover. A user-defined aggregate:
 //!
@@ -52,7 +57,9 @@ mod codec;
 mod config;
 mod describe;
 mod error;
+mod fleet;
 mod part;
+mod pin;
 mod query;
 mod read;
 mod recycle;

@@ -19,17 +19,20 @@ use scylla::routing::Shard;
 use scylla::statement;
 
 use crate::config::{Compression, CqlConfig, PoolPer};
+use crate::fleet::Fleet;
+use crate::pin::wanted;
 use crate::{error, tls};
 
 /// Opens the session within the configured limit.
-pub(crate) async fn open(config: &CqlConfig) -> Result<Session> {
+pub(crate) async fn open(config: &CqlConfig, fleet: &Arc<Fleet>) -> Result<Session> {
     config.validate()?;
     let tls = if config.tls { Some(TlsContext::from(tls::client_config(config)?)) } else { None };
     let tries = tries(&config.hosts);
     let limit = config.connect_timeout / u32::try_from(tries.len()).unwrap_or(1);
     let mut outcome = Err(error::unreachable_hosts("no hosts", "none was given"));
     for hosts in tries {
-        outcome = match tokio::time::timeout(limit, builder(config, hosts, limit, tls.clone()).build()).await {
+        let profile = profile(config, fleet);
+        outcome = match tokio::time::timeout(limit, builder(config, hosts, limit, tls.clone(), profile).build()).await {
             Ok(built) => built.map_err(|error| error::connect(error, &config.hosts)),
             Err(_) => Err(error::unreachable_hosts(&config.hosts.join(", "), &format!("no answer within {limit:?}"))),
         };
@@ -50,7 +53,13 @@ fn tries(hosts: &[String]) -> Vec<&[String]> {
     std::iter::once(hosts).chain(alone).collect()
 }
 
-fn builder(config: &CqlConfig, hosts: &[String], limit: Duration, tls: Option<TlsContext>) -> SessionBuilder {
+fn builder(
+    config: &CqlConfig,
+    hosts: &[String],
+    limit: Duration,
+    tls: Option<TlsContext>,
+    profile: ExecutionProfileHandle,
+) -> SessionBuilder {
     let builder = SessionBuilder::new()
         .known_nodes(hosts)
         .connection_timeout(limit)
@@ -61,7 +70,7 @@ fn builder(config: &CqlConfig, hosts: &[String], limit: Duration, tls: Option<Tl
             PoolPer::Host => PoolSize::PerHost(config.pool),
             PoolPer::Shard => PoolSize::PerShard(config.pool),
         })
-        .default_execution_profile_handle(profile(config))
+        .default_execution_profile_handle(profile)
         .tls_context(tls);
     match (&config.user, &config.password) {
         (Some(user), Some(password)) => builder.user(user, password.expose()),
@@ -69,7 +78,7 @@ fn builder(config: &CqlConfig, hosts: &[String], limit: Duration, tls: Option<Tl
     }
 }
 
-fn profile(config: &CqlConfig) -> ExecutionProfileHandle {
+fn profile(config: &CqlConfig, fleet: &Arc<Fleet>) -> ExecutionProfileHandle {
     let mut policy = DefaultPolicy::builder().token_aware(true);
     if let Some(datacenter) = &config.datacenter {
         policy = policy.prefer_datacenter(datacenter.clone());
@@ -80,7 +89,7 @@ fn profile(config: &CqlConfig) -> ExecutionProfileHandle {
         .request_timeout(None)
         .retry_policy(Arc::new(FallthroughRetryPolicy::new()))
         .speculative_execution_policy(None)
-        .load_balancing_policy(Arc::new(Observed(policy.build())))
+        .load_balancing_policy(Arc::new(Pinning { policy: policy.build(), fleet: Arc::clone(fleet) }))
         .build()
         .into_handle()
 }
@@ -139,24 +148,28 @@ pub(crate) fn failed_node() -> Option<SocketAddr> {
     FAILED.take()
 }
 
-/// A policy that notes the nodes of failed requests, and looks for replicas only where there is a choice.
+/// A policy that sends requests where they are [wanted](crate::pin), looks for replicas only where there is a choice, and notes the
+/// nodes of requests that failed.
 #[derive(Debug)]
-struct Observed(Arc<dyn LoadBalancingPolicy>);
+struct Pinning {
+    policy: Arc<dyn LoadBalancingPolicy>,
+    fleet: Arc<Fleet>,
+}
 
-impl LoadBalancingPolicy for Observed {
+impl LoadBalancingPolicy for Pinning {
     fn pick<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> Option<(NodeRef<'a>, Option<Shard>)> {
         match cluster.get_nodes_info() {
             [only] if only.is_enabled() && only.sharder().is_none() => Some((only, Some(0))),
-            _ => self.0.pick(request, cluster),
+            _ => wanted(&self.fleet, request, cluster).or_else(|| self.policy.pick(request, cluster)),
         }
     }
 
     fn fallback<'a>(&'a self, request: &'a RoutingInfo, cluster: &'a ClusterState) -> FallbackPlan<'a> {
-        self.0.fallback(request, cluster)
+        self.policy.fallback(request, cluster)
     }
 
     fn on_request_success(&self, request: &RoutingInfo, latency: Duration, node: NodeRef<'_>) {
-        self.0.on_request_success(request, latency, node);
+        self.policy.on_request_success(request, latency, node);
     }
 
     fn on_request_failure(
@@ -167,11 +180,11 @@ impl LoadBalancingPolicy for Observed {
         error: &RequestAttemptError,
     ) {
         FAILED.set(Some(SocketAddr::new(node.address.ip(), node.address.port())));
-        self.0.on_request_failure(request, latency, node, error);
+        self.policy.on_request_failure(request, latency, node, error);
     }
 
     fn name(&self) -> String {
-        self.0.name()
+        self.policy.name()
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use peristyle_core::codec::token::{serialise_partition, token};
 use peristyle_core::model::{TableSpec, Value};
 use peristyle_core::request::ScanRange;
-use peristyle_core::{Owner, Topology};
+use peristyle_core::{Endpoint, Endpoints, Owner, Topology};
 use scylla::cluster::metadata::Strategy;
 use scylla::cluster::{ClusterState, Node};
 use scylla::frame::response::result::TableSpec as CqlTable;
+use scylla::routing::locator::ReplicaSet;
 use scylla::routing::{Shard, Token};
 
 use crate::backend::CqlBackend;
@@ -29,12 +30,20 @@ impl Owners<'_> {
     }
 
     fn replica(&self, token: i64) -> Option<(&Arc<Node>, Shard)> {
-        let strategy =
-            self.cluster.get_keyspace(self.keyspace).map_or(&Strategy::LocalStrategy, |found| &found.strategy);
         let table = CqlTable::borrowed(self.keyspace, self.table);
-        let replicas = self.cluster.replica_locator().replicas_for_token(Token::new(token), strategy, None, &table);
-        replicas.into_iter().next()
+        replicas(&self.cluster, &table, Token::new(token), None).into_iter().next()
     }
+}
+
+/// The replicas of a token, in a datacenter or in all.
+pub(crate) fn replicas<'a>(
+    cluster: &'a ClusterState,
+    table: &CqlTable<'_>,
+    token: Token,
+    datacenter: Option<&'a str>,
+) -> ReplicaSet<'a> {
+    let strategy = cluster.get_keyspace(table.ks_name()).map_or(&Strategy::LocalStrategy, |found| &found.strategy);
+    cluster.replica_locator().replicas_for_token(token, strategy, datacenter, table)
 }
 
 impl Shared {
@@ -71,6 +80,27 @@ impl Topology for CqlBackend {
             Some(hasher.finish())
         };
         id().unwrap_or_default()
+    }
+
+    fn endpoint_count(&self) -> usize {
+        self.fleet.count()
+    }
+
+    fn only(&self) -> Option<Endpoint> {
+        self.fleet.only()
+    }
+
+    /// The replicas of the first partition that are connected, which are as good as each other.
+    fn endpoints(&self, table: &TableSpec, partitions: &mut dyn Iterator<Item = &[Value]>) -> Endpoints {
+        let mut find = || {
+            let (open, key) = (self.shared().ok()?, serialise_partition(partitions.next()?).ok()?);
+            let cluster = open.session.get_cluster_state();
+            let table = CqlTable::borrowed(open.config.keyspace.as_deref()?, table.name());
+            let replicas = replicas(&cluster, &table, Token::new(token(&key)), self.fleet.datacenter());
+            let connected = replicas.into_iter().map(|(node, _)| node).filter(|node| node.is_connected());
+            Some(self.fleet.endpoints(connected))
+        };
+        find().map_or_else(Endpoints::unknown, |found| Endpoints::new(found, usize::MAX))
     }
 
     fn split(&self, _: &TableSpec, parts: usize) -> Vec<ScanRange> {

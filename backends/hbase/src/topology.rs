@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use peristyle_core::model::{TableSpec, Value};
 use peristyle_core::request::ScanRange;
-use peristyle_core::{Error, ErrorKind, Owner, Topology};
+use peristyle_core::{Endpoint, Endpoints, Error, ErrorKind, Owner, Topology};
 
 use crate::codec::{Layout, append_partition, encode_partition};
 use crate::connection::Call;
@@ -154,6 +154,31 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The gateway that sits with the region of a partition, as far as it was looked for.
+    fn place_of_partition(&self, table: &TableSpec, partition_key: &[Value]) -> Option<Arc<str>> {
+        self.in_region(table, partition_key, |seen, row| seen.of(row)?.place.clone())
+    }
+
+    /// What is known of the region of a partition.
+    fn in_region<T>(
+        &self,
+        table: &TableSpec,
+        partition_key: &[Value],
+        read: impl FnOnce(&Seen, &[u8]) -> Option<T>,
+    ) -> Option<T> {
+        self.with_known_layout(table, |layout| {
+            layout.regions.with(|seen| {
+                ROW.with_borrow_mut(|row| {
+                    row.clear();
+                    append_partition(layout, partition_key, row).ok()?;
+                    read(seen, row)
+                })
+            })
+        })
+    }
+}
+
 thread_local! {
     /// Room for a row key: an owner is asked for with each row.
     static ROW: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -171,16 +196,26 @@ impl Topology for Store {
     }
 
     fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
-        let place = self.with_known_layout(table, |layout| {
-            layout.regions.with(|seen| {
-                ROW.with_borrow_mut(|row| {
-                    row.clear();
-                    append_partition(layout, partition_key, row).ok()?;
-                    seen.index(row)
-                })
-            })
-        });
+        let place = self.in_region(table, partition_key, Seen::index);
         place.and_then(|index| u64::try_from(index).ok()).unwrap_or(0)
+    }
+
+    fn endpoint_count(&self) -> usize {
+        self.gateways.count()
+    }
+
+    fn only(&self) -> Option<Endpoint> {
+        self.gateways.only()
+    }
+
+    /// The gateway that sits with the region of the rows, and then the others. Unknown for rows of several gateways: each is sent to
+    /// its own.
+    fn endpoints(&self, table: &TableSpec, partitions: &mut dyn Iterator<Item = &[Value]>) -> Endpoints {
+        let mut places = partitions.map(|partition| self.place_of_partition(table, partition));
+        match places.next() {
+            Some(first) if places.all(|place| place == first) => self.gateways.endpoints(first.as_deref()),
+            _ => Endpoints::unknown(),
+        }
     }
 
     /// A gateway sends the rows of a request on to their servers.

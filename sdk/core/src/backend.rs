@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use tower::Service;
 
 use crate::capability::Capabilities;
+use crate::endpoint::{Endpoint, Endpoints};
 use crate::error::{Error, Result};
 use crate::model::{TableSpec, Value};
 use crate::request::{Request, ScanRange};
@@ -61,6 +62,24 @@ pub trait Topology: Send + Sync {
     /// every row. A backend overrides it where it can tell it for less than the whole [`Owner`] costs.
     fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
         self.owner(table, partition_key).map_or(0, |owner| owner.id())
+    }
+
+    /// To how many endpoints requests may go now. Asked for every request, so it has to be told at once.
+    fn endpoint_count(&self) -> usize {
+        1
+    }
+
+    /// The one endpoint of all requests, where there is one: the name under which metrics count them.
+    fn only(&self) -> Option<Endpoint> {
+        None
+    }
+
+    /// The endpoints that may take a request on these partitions, for which it gives the partition keys: owners, best first, and
+    /// those that can't be reached left out while there are others. Unknown where it makes no difference. A request of many rows
+    /// may be judged by its first one: what has many owners is sent on by whoever gets it.
+    fn endpoints(&self, table: &TableSpec, partitions: &mut dyn Iterator<Item = &[Value]>) -> Endpoints {
+        let _ = (table, partitions);
+        Endpoints::unknown()
     }
 
     /// Whether one request may well have rows of several owners, because something on the way hands them out: then what is

@@ -7,11 +7,12 @@ use rustls::ClientConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout_at;
 
+use super::gauges::{Counted, Gauges};
 use super::message::Wire;
 use super::{Connection, host_of};
 use crate::config::HBaseConfig;
 use crate::error;
-use peristyle_core::{Error, ErrorKind, Outcome, Result, TimeoutPhase};
+use peristyle_core::{Endpoint, Error, ErrorKind, Outcome, Result, TimeoutPhase};
 
 /// The longest pause between attempts to reach a gateway that can't be reached.
 const MAX_BACKOFF: std::time::Duration = std::time::Duration::from_secs(5);
@@ -22,6 +23,8 @@ const MIN_BACKOFF: std::time::Duration = std::time::Duration::from_millis(100);
 pub(super) struct Gateway {
     /// `host:port`.
     pub(super) address: Arc<str>,
+    pub(super) endpoint: Endpoint,
+    gauges: Gauges,
     wire: Wire,
     tls: Option<Arc<ClientConfig>>,
     permits: Arc<Semaphore>,
@@ -45,6 +48,7 @@ pub(super) struct Lease {
     pub(super) gateway: Arc<Gateway>,
     /// Taken when it is dropped, and while a request is under way.
     connection: Option<Connection>,
+    _busy: Counted,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -71,6 +75,8 @@ impl Gateway {
     pub(super) fn new(address: &str, config: &HBaseConfig, tls: Option<&Arc<ClientConfig>>) -> Self {
         Self {
             address: Arc::from(address),
+            endpoint: Endpoint::named(address),
+            gauges: Gauges::new(config.pool.get()),
             wire: Wire { transport: config.transport, protocol: config.protocol },
             tls: tls.cloned(),
             permits: Arc::new(Semaphore::new(config.pool.get().min(Semaphore::MAX_PERMITS))),
@@ -84,6 +90,11 @@ impl Gateway {
     /// The host, without the port.
     pub(super) fn host(&self) -> &str {
         host_of(&self.address)
+    }
+
+    /// Whether it is at this address, or on this host.
+    pub(super) fn is_at(&self, place: &str) -> bool {
+        place == &*self.address || place == self.host()
     }
 
     /// How many more requests it takes now.
@@ -109,7 +120,8 @@ impl Gateway {
             Some(connection) => connection,
             None => self.connect(deadline).await?,
         };
-        Ok(Lease { gateway: Arc::clone(self), connection: Some(connection), _permit: permit })
+        let busy = self.gauges.busy(self.endpoint);
+        Ok(Lease { gateway: Arc::clone(self), connection: Some(connection), _busy: busy, _permit: permit })
     }
 
     fn take_idle(&self) -> Option<Connection> {
@@ -126,7 +138,8 @@ impl Gateway {
         let limit = deadline.min(Instant::now() + self.connect_timeout);
         let opened = timeout_at(limit.into(), Connection::open(&self.address, self.wire, self.tls.as_ref())).await;
         let fault = match opened {
-            Ok(Ok(connection)) => {
+            Ok(Ok(mut connection)) => {
+                connection.counted = Some(self.gauges.open(self.endpoint));
                 *self.outage.lock().unwrap_or_else(PoisonError::into_inner) = None;
                 return Ok(connection);
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use peristyle_core::request::RequestOptions;
-use peristyle_core::{Attempt, Error, ErrorKind, Outcome, Result, TimeoutPhase};
+use peristyle_core::{Attempt, Endpoint, Endpoints, Error, ErrorKind, Outcome, Result, TimeoutPhase};
 use tokio::time::timeout_at;
 
 use super::gateway::{Gateway, Lease};
@@ -23,6 +23,8 @@ pub(crate) struct Call {
     pub(crate) writes: bool,
     /// The gateway that is preferred: its address, or the host of several.
     pub(crate) place: Option<Arc<str>>,
+    /// The gateway that the layers chose, which goes before the place.
+    endpoint: Option<Endpoint>,
     /// The limit for one attempt, from when it is sent.
     pub(crate) timeout: Duration,
     /// When all must be over.
@@ -35,7 +37,8 @@ impl Call {
     /// A call as the options of its request say.
     pub(crate) fn new(table: &Arc<str>, writes: bool, options: &RequestOptions, config: &HBaseConfig) -> Self {
         let timeout = options.attempt_timeout.unwrap_or(config.request_timeout);
-        Self { table: Arc::clone(table), writes, place: None, timeout, deadline: options.deadline, schema: false }
+        let (endpoint, deadline) = (options.endpoint, options.deadline);
+        Self { table: Arc::clone(table), writes, place: None, endpoint, timeout, deadline, schema: false }
     }
 
     /// The same call, preferably through the gateway in this place.
@@ -141,16 +144,44 @@ impl Gateways {
     /// The preferred gateway; else the one with most room, in turn; those that are down last.
     fn choose(&self, call: &Call, tried: &[Arc<Gateway>]) -> Option<Arc<Gateway>> {
         let gateways = if call.schema { &self.schema } else { &self.data };
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let places = (0..gateways.len()).map(|place| (place + turn) % gateways.len());
-        let open = places
-            .filter_map(|place| gateways.get(place))
-            .filter(|gateway| !tried.iter().any(|tried| Arc::ptr_eq(tried, gateway)));
-        let preferred = |gateway: &Arc<Gateway>| {
-            call.place.as_deref().is_some_and(|place| place == &*gateway.address || place == gateway.host())
+        let open = self.in_turn(gateways).filter(|gateway| !tried.iter().any(|tried| Arc::ptr_eq(tried, gateway)));
+        let preferred = |gateway: &Gateway| match call.endpoint {
+            Some(endpoint) => endpoint == gateway.endpoint,
+            None => call.place.as_deref().is_some_and(|place| gateway.is_at(place)),
         };
         // The first of several equals, so that they take turns.
-        open.min_by_key(|gateway| (gateway.is_down(), !preferred(gateway), usize::MAX - gateway.free())).cloned()
+        open.min_by_key(|gateway| rank(gateway, preferred(gateway))).cloned()
+    }
+
+    /// All of them, another one first each time.
+    fn in_turn<'a>(&self, gateways: &'a [Arc<Gateway>]) -> impl Iterator<Item = &'a Arc<Gateway>> {
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % gateways.len().max(1);
+        gateways.iter().cycle().skip(turn).take(gateways.len())
+    }
+
+    /// The gateways for rows, in the order in which requests on a region with a gateway in this place prefer them; without those
+    /// that are down, if others aren't.
+    pub(crate) fn endpoints(&self, place: Option<&str>) -> Endpoints {
+        let ranked =
+            |gateway: &Arc<Gateway>| (rank(gateway, place.is_some_and(|place| gateway.is_at(place))), gateway.endpoint);
+        let mut ranked: Vec<_> = self.in_turn(&self.data).map(ranked).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let is_any_up = ranked.first().is_some_and(|((is_down, ..), _)| !is_down);
+        ranked.retain(|((is_down, ..), _)| !(is_any_up && *is_down));
+        Endpoints::new(ranked.into_iter().map(|(_, endpoint)| endpoint), 1)
+    }
+
+    /// How many gateways there are for rows.
+    pub(crate) fn count(&self) -> usize {
+        self.data.len()
+    }
+
+    /// The only gateway for rows, if there is only one.
+    pub(crate) fn only(&self) -> Option<Endpoint> {
+        match self.data.as_slice() {
+            [only] => Some(only.endpoint),
+            _ => None,
+        }
     }
 
     pub(crate) fn close(&self) {
@@ -213,6 +244,11 @@ impl Session {
             Err(_) => Err(timed_out(call)),
         }
     }
+}
+
+/// The order of gateways: those that are down last, those that sit right first, then those with most room.
+fn rank(gateway: &Gateway, is_preferred: bool) -> (bool, bool, usize) {
+    (gateway.is_down(), !is_preferred, usize::MAX - gateway.free())
 }
 
 /// Whether another gateway may do what this one didn't start.

@@ -2,6 +2,7 @@
 
 mod gateway;
 mod gateways;
+mod gauges;
 mod http;
 mod message;
 mod tls;
@@ -17,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 pub(crate) use self::gateways::{Call, Gateways};
+use self::gauges::Counted;
 use self::http::Http;
 use self::message::Garbled;
 pub(crate) use self::message::{
@@ -63,6 +65,8 @@ struct Connection {
     spare: Vec<u8>,
     /// The last reply: room for the next one, if nothing holds it any more.
     kept: Bytes,
+    /// That it is open, for the metrics.
+    counted: Option<Counted>,
 }
 
 /// What carries messages.
@@ -81,7 +85,7 @@ impl Connection {
             Transport::Buffered | Transport::Framed => Link::Socket(stream),
             Transport::Http => Link::Http(Http::open(stream, address, tls).await?),
         };
-        Ok(Self { link, wire, sequence: 0, used: Instant::now(), spare: Vec::new(), kept: Bytes::new() })
+        Ok(Self { link, wire, sequence: 0, used: Instant::now(), spare: Vec::new(), kept: Bytes::new(), counted: None })
     }
 
     /// Whether it can carry another request: it was used lately, and the gateway neither closed it nor said anything.

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::endpoint::{Endpoint, PerEndpoint};
+
 /// A token is a thousand of these.
 const TOKEN: u64 = 1_000;
 
@@ -10,15 +12,18 @@ const TOKEN: u64 = 1_000;
 ///
 /// A bucket of tokens, full at the start, as in gRPC's retry throttling (gRFC A6): each extra request takes a token, each
 /// success puts a share of one back. So over any time the extra requests are at most the reserve and that share of the
-/// successes, and an outage soon ends them, whatever the load. Clones share the bucket. Cost while it is full: one load.
+/// successes, and an outage soon ends them, whatever the load. Each endpoint has a bucket of its own, so that one that fails
+/// spends no other's, and requests that have none share one. Clones share the buckets. Cost while a bucket is full: one load.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    bucket: Arc<Bucket>,
+    buckets: Arc<Buckets>,
 }
 
 #[derive(Debug)]
-struct Bucket {
-    tokens: AtomicU64,
+struct Buckets {
+    /// For requests without an endpoint.
+    common: AtomicU64,
+    by_endpoint: PerEndpoint<AtomicU64>,
     capacity: u64,
     deposit: u64,
 }
@@ -33,28 +38,36 @@ impl Budget {
             reason = "between 0 and 1000 after the clamp"
         )]
         let deposit = (share.clamp(0.0, 1.0) * 1_000.0).round() as u64;
-        Self { bucket: Arc::new(Bucket { tokens: AtomicU64::new(capacity), capacity, deposit }) }
+        let common = AtomicU64::new(capacity);
+        Self { buckets: Arc::new(Buckets { common, by_endpoint: PerEndpoint::default(), capacity, deposit }) }
     }
 
-    /// Notes a success.
-    pub fn deposit(&self) {
-        let Bucket { tokens, capacity, deposit } = &*self.bucket;
-        if tokens.load(Ordering::Relaxed) < *capacity {
+    fn bucket(&self, endpoint: Option<Endpoint>) -> &AtomicU64 {
+        let Buckets { common, by_endpoint, capacity, .. } = &*self.buckets;
+        endpoint.and_then(|one| by_endpoint.get_or_make(one, || AtomicU64::new(*capacity))).unwrap_or(common)
+    }
+
+    /// Notes a success of this endpoint.
+    #[inline]
+    pub fn deposit(&self, endpoint: Option<Endpoint>) {
+        let Buckets { capacity, deposit, .. } = &*self.buckets;
+        let bucket = self.bucket(endpoint);
+        if bucket.load(Ordering::Relaxed) < *capacity {
             let add = |tokens: u64| Some((tokens + deposit).min(*capacity));
-            let _ = tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+            let _ = bucket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         }
     }
 
-    /// Takes a token for an extra request, if there is one.
+    /// Takes a token for a request that is made because of this endpoint, if there is one.
     #[must_use]
-    pub fn withdraw(&self) -> bool {
+    pub fn withdraw(&self, endpoint: Option<Endpoint>) -> bool {
         let take = |tokens: u64| tokens.checked_sub(TOKEN);
-        self.bucket.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+        self.bucket(endpoint).fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    /// How many extra requests it allows now.
-    pub fn left(&self) -> u64 {
-        self.bucket.tokens.load(Ordering::Relaxed) / TOKEN
+    /// How many extra requests it allows now because of this endpoint.
+    pub fn left(&self, endpoint: Option<Endpoint>) -> u64 {
+        self.bucket(endpoint).load(Ordering::Relaxed) / TOKEN
     }
 }
 
@@ -66,16 +79,27 @@ mod tests {
     fn it_gives_the_reserve_and_then_a_share_of_the_successes() {
         let budget = Budget::new(5, 0.1);
         let clone = budget.clone();
-        assert_eq!((0..9).filter(|_| clone.withdraw()).count(), 5);
-        (0..29).for_each(|_| budget.deposit());
-        assert_eq!((0..9).filter(|_| clone.withdraw()).count(), 2);
+        assert_eq!((0..9).filter(|_| clone.withdraw(None)).count(), 5);
+        (0..29).for_each(|_| budget.deposit(None));
+        assert_eq!((0..9).filter(|_| clone.withdraw(None)).count(), 2);
     }
 
     #[test]
     fn it_never_holds_more_than_the_reserve() {
         let budget = Budget::new(2, 1.0);
-        (0..100).for_each(|_| budget.deposit());
-        assert_eq!(budget.left(), 2);
-        assert!(!Budget::new(0, 0.0).withdraw());
+        (0..100).for_each(|_| budget.deposit(None));
+        assert_eq!(budget.left(None), 2);
+        assert!(!Budget::new(0, 0.0).withdraw(None));
+    }
+
+    #[test]
+    fn an_endpoint_spends_and_fills_its_own_bucket() {
+        let [one, two] = ["of budget 1", "of budget 2"].map(|name| Some(Endpoint::named(name)));
+        let budget = Budget::new(3, 1.0);
+        assert_eq!((0..9).filter(|_| budget.withdraw(one)).count(), 3);
+        budget.deposit(two);
+        assert_eq!([one, two, None].map(|endpoint| budget.left(endpoint)), [0, 3, 3]);
+        budget.deposit(one);
+        assert_eq!(budget.left(one), 1);
     }
 }

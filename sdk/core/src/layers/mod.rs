@@ -2,11 +2,13 @@
 //!
 //! Their order is set in one place, [`ClientBuilder::build`](crate::client::ClientBuilder::build). Outermost first:
 //!
-//! observe → deadline → check → salt → rate limit → retry → attempt timeout → hedge → batch → concurrency limit → circuit → observe → backend
+//! observe → deadline → check → salt → rate limit → route → retry → attempt timeout → hedge → batch → concurrency limit → circuit → observe →
+//! backend
 //!
 //! The first `observe` sees what the application sees, queues and pauses included. Below the deadline everything counts; below
 //! the check nothing is wrong in itself. The rate limit counts what was asked for, the concurrency limit what is on the wire;
-//! between them stand the layers that add requests, each with a [`Budget`]. A [fault](FaultLayer) layer goes on top of the
+//! between them stand the layers that add requests, each with a [`Budget`]. What is held by [endpoint](crate::Endpoint), budgets, limits
+//! and circuits, stands below the route, which gives each request the endpoint that it goes to; retry and hedge choose another one. A [fault](FaultLayer) layer goes on top of the
 //! backend, with [`ClientBuilder::layer`](crate::client::ClientBuilder::layer).
 //!
 //! A layer that can be off is so by itself (`off()`), rather than wrapped in an `Either`: the type of the stack grows with each
@@ -33,6 +35,7 @@ pub mod rate_limit;
 #[cfg(test)]
 pub(crate) mod recorder;
 pub mod retry;
+pub mod route;
 pub mod salt;
 #[cfg(test)]
 mod testing;
@@ -51,6 +54,7 @@ pub use self::hedge::{HedgeLayer, Hedged};
 pub use self::observe::{Observe, ObserveLayer};
 pub use self::rate_limit::{RateLimit, RateLimitLayer};
 pub use self::retry::{RetryLayer, RetryPolicy, RetryService};
+pub use self::route::{Route, RouteLayer};
 pub use self::salt::{SaltFuture, SaltLayer, Salted};
 
 #[cfg(test)]

@@ -27,7 +27,11 @@ fn mutation(id: i64) -> Mutation {
 }
 
 pub(super) fn get() -> Request {
-    Request::read(spec(), Read::Get { key: key(1), columns: Projection::default() })
+    get_of(1)
+}
+
+pub(super) fn get_of(id: i64) -> Request {
+    Request::read(spec(), Read::Get { key: key(id), columns: Projection::default() })
 }
 
 pub(super) fn get_all(rows: i64) -> Request {

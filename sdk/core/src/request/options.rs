@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::endpoint::Endpoint;
 use crate::error::Error;
 
 /// How a request is done. The default leaves everything to the client's and the server's settings.
@@ -20,6 +21,9 @@ pub struct RequestOptions {
     pub attempt_timeout: Option<Duration>,
     /// When all must be over, queues and pauses included; default: the client's limit from now.
     pub deadline: Option<Instant>,
+    /// Where it goes, if it goes to one of several [endpoints](crate::Endpoint); set by the layer that routes, where the request
+    /// brings none. A backend falls over to another one if it can't reach this one, and so do retries and hedges.
+    pub endpoint: Option<Endpoint>,
     /// When the attempt under way must be over; set by the layer that limits attempts, for those below it.
     pub attempt_deadline: Option<Instant>,
 }

@@ -61,6 +61,16 @@ impl Autopilot {
         self
     }
 
+    /// How many requests it starts at.
+    pub(super) fn first(&self) -> usize {
+        self.start
+    }
+
+    /// The least requests that it allows.
+    pub(super) fn least(&self) -> usize {
+        self.least
+    }
+
     /// The most requests that it allows.
     pub fn most(&self) -> NonZeroUsize {
         NonZeroUsize::new(self.most).unwrap_or(NonZeroUsize::MIN)
@@ -110,6 +120,8 @@ impl Sample {
 #[derive(Debug, Clone)]
 pub struct Pilot {
     center: f64,
+    /// Where it started: how much of the load is its own.
+    start: f64,
     step: f64,
     least: f64,
     most: f64,
@@ -125,6 +137,7 @@ impl Pilot {
         let (least, most) = (to_f64(autopilot.least), to_f64(autopilot.most));
         Self {
             center: to_f64(autopilot.start).clamp(least, most),
+            start: to_f64(autopilot.start.max(1)),
             step: 2.0 * STEP.0,
             least,
             most,
@@ -133,6 +146,15 @@ impl Pilot {
             guard: Guard::default(),
             last: None,
         }
+    }
+
+    /// Stays within another range from now on, with what it knows scaled to that: when the servers that it is for are more, and its
+    /// own share of the load is less.
+    pub(super) fn share(&mut self, autopilot: Autopilot) {
+        let scale = to_f64(autopilot.start) / self.start;
+        self.start = to_f64(autopilot.start);
+        (self.least, self.most) = (to_f64(autopilot.least), to_f64(autopilot.most));
+        self.cut(self.center * scale, self.step);
     }
 
     /// How many requests may be under way now.

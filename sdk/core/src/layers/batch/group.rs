@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::endpoint::Endpoint;
 use crate::error::Result;
 use crate::grouping::Place;
 use crate::model::{Key, TableSpec};
@@ -30,6 +31,7 @@ pub(super) struct GroupKey {
     /// The address of the table, which the group keeps.
     table: usize,
     place: u64,
+    endpoint: Option<Endpoint>,
     columns: Option<Projection>,
     consistency: Option<Consistency>,
     serial_consistency: Option<SerialConsistency>,
@@ -46,6 +48,7 @@ impl GroupKey {
         Self {
             table: Arc::as_ptr(table).addr(),
             place,
+            endpoint: options.endpoint,
             columns,
             consistency: options.consistency,
             serial_consistency: options.serial_consistency,

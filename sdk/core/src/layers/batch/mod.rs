@@ -26,7 +26,7 @@ use crate::response::Response;
 ///
 /// **Promise**: while few requests of a group are under way each goes at once, as it is: nobody lingers. What comes while the
 /// wire is busy queues up, and goes as one request when one before it is answered, so requests grow by themselves with the
-/// load. A group has one [partition or owner](Grouping), table, direction, projection, consistency and limit of attempts:
+/// load. A group has one [partition or owner](Grouping), endpoint, table, direction, projection, consistency and limit of attempts:
 /// what differs in these is never joined, and neither are two writes of one row (each keeps its write time), increments,
 /// conditional writes and deletes of partitions. Every caller gets the outcome of its own row. A row that makes a server refuse
 /// the whole is found by halves, and the others are written. What a caller gave up before it was sent isn't sent; one whose

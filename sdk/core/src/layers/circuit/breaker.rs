@@ -1,5 +1,6 @@
 //! The state of one circuit.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -76,19 +77,28 @@ impl Breaker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether it would let a request through now.
+    pub(super) fn admits(&self) -> bool {
+        match &self.state().phase {
+            Phase::Closed(_) => true,
+            Phase::Open { until } => Instant::now() >= *until,
+            Phase::HalfOpen { under_way, .. } => *under_way < self.policy.probes,
+        }
+    }
+
     /// A ticket for a request, or the refusal.
     pub(super) fn admit(self: &Arc<Self>) -> Result<Ticket> {
         let mut state = self.state();
         if let Phase::Open { until } = state.phase {
             let now = Instant::now();
             if now < until {
-                return Err(self.refusal(&format!("for another {:?}", until - now)));
+                return Err(self.refusal(format_args!("for another {:?}", until - now)));
             }
             state.enter(Phase::HalfOpen { under_way: 0, succeeded: 0 });
         }
         let is_probe = match &mut state.phase {
             Phase::HalfOpen { under_way, .. } if *under_way >= self.policy.probes => {
-                return Err(self.refusal("until the probes under way have succeeded"));
+                return Err(self.refusal(format_args!("until the probes under way have succeeded")));
             }
             Phase::HalfOpen { under_way, .. } => {
                 *under_way += 1;
@@ -99,7 +109,7 @@ impl Breaker {
         Ok(Ticket { breaker: Arc::clone(self), generation: state.generation, is_probe, is_noted: false })
     }
 
-    fn refusal(&self, time: &str) -> Error {
+    fn refusal(&self, time: fmt::Arguments<'_>) -> Error {
         let endpoint = &self.endpoint;
         let message = format!("{endpoint} failed too many requests and is left alone {time}; check whether it is well");
         Error::new(ErrorKind::Unavailable, message)
@@ -137,7 +147,7 @@ impl Breaker {
         let pause = state.pause.map_or(self.policy.pause, |pause| (pause * 2).min(self.policy.longest_pause));
         state.pause = Some(pause);
         state.enter(Phase::Open { until: Instant::now() + pause });
-        metrics::counter!(CIRCUIT_OPENED, "endpoint" => self.endpoint.to_string()).increment(1);
+        metrics::counter!(CIRCUIT_OPENED, "node" => self.endpoint.to_string()).increment(1);
         tracing::warn!(endpoint = &*self.endpoint, ?pause, "circuit opened: the endpoint fails too many requests");
     }
 

@@ -12,6 +12,7 @@ use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
 use self::breaker::{Breaker, Ticket};
+use crate::endpoint::{Endpoint, Health, PerEndpoint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
 use crate::response::Response;
@@ -74,24 +75,52 @@ impl CircuitPolicy {
 /// [`Unavailable`](ErrorKind::Unavailable), not applied, and nothing is sent. After a pause a few probes pass; when they succeed
 /// it closes, when one fails it opens for twice as long. A failure is one that says something of the endpoint: no connection,
 /// no answer, overload; a wrong request is none, and a request that was dropped says nothing. **Defaults**: off; those of
-/// [`CircuitPolicy`]. **Cost**: off, none; else a short lock at the start and at the end. **Place**: one for each endpoint:
-/// below the choice of the endpoint and the retry, which then goes elsewhere or waits.
+/// [`CircuitPolicy`]. **Cost**: off, none; else a short lock at the start and at the end. **Place**: directly above the backend and
+/// below the concurrency limit, so that what is refused waits for nothing; below the choice of the endpoint and the retry, which
+/// then goes elsewhere or waits.
 ///
-/// Each service that the layer makes has a circuit of its own; clones of the service share it.
+/// Each endpoint has a circuit of its own, and requests that have none share one. All services of a layer share its circuits.
 #[derive(Debug, Clone)]
 pub struct CircuitLayer {
-    policy: Option<(Arc<str>, CircuitPolicy)>,
+    circuits: Option<Arc<Circuits>>,
+}
+
+#[derive(Debug)]
+struct Circuits {
+    policy: CircuitPolicy,
+    /// For requests without an endpoint.
+    common: Arc<Breaker>,
+    by_endpoint: PerEndpoint<Arc<Breaker>>,
+}
+
+impl Circuits {
+    fn of(&self, endpoint: Option<Endpoint>) -> &Arc<Breaker> {
+        let make = |endpoint: Endpoint| Arc::new(Breaker::new(endpoint.name().into(), self.policy.clone()));
+        endpoint.and_then(|endpoint| self.by_endpoint.get_or_make(endpoint, || make(endpoint))).unwrap_or(&self.common)
+    }
+}
+
+impl Health for Circuits {
+    fn is_well(&self, endpoint: Endpoint) -> bool {
+        self.by_endpoint.get(endpoint).is_none_or(|breaker| breaker.admits())
+    }
 }
 
 impl CircuitLayer {
-    /// A circuit before this endpoint; its name is for messages and metrics.
-    pub fn new(endpoint: impl Into<Arc<str>>, policy: CircuitPolicy) -> Self {
-        Self { policy: Some((endpoint.into(), policy)) }
+    /// A circuit before each endpoint, and one before what has none; its name is for messages and metrics.
+    pub fn new(name: impl Into<Arc<str>>, policy: CircuitPolicy) -> Self {
+        let common = Arc::new(Breaker::new(name.into(), policy.clone()));
+        Self { circuits: Some(Arc::new(Circuits { policy, common, by_endpoint: PerEndpoint::default() })) }
     }
 
     /// Always closed: for a stack whose type is the same with the circuit and without.
     pub fn off() -> Self {
-        Self { policy: None }
+        Self { circuits: None }
+    }
+
+    /// What knows which circuits are open, for the [router](crate::endpoint::Router).
+    pub fn health(&self) -> Option<Arc<dyn Health>> {
+        self.circuits.clone().map(|circuits| circuits as Arc<dyn Health>)
     }
 }
 
@@ -99,8 +128,7 @@ impl<S> Layer<S> for CircuitLayer {
     type Service = Circuit<S>;
 
     fn layer(&self, inner: S) -> Circuit<S> {
-        let breaker = self.policy.clone().map(|(endpoint, policy)| Arc::new(Breaker::new(endpoint, policy)));
-        Circuit { inner, breaker }
+        Circuit { inner, circuits: self.circuits.clone() }
     }
 }
 
@@ -108,7 +136,7 @@ impl<S> Layer<S> for CircuitLayer {
 #[derive(Debug, Clone)]
 pub struct Circuit<S> {
     inner: S,
-    breaker: Option<Arc<Breaker>>,
+    circuits: Option<Arc<Circuits>>,
 }
 
 impl<S> Service<Request> for Circuit<S>
@@ -125,7 +153,8 @@ where
 
     #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
-        match self.breaker.as_ref().map(Breaker::admit).transpose() {
+        let breaker = self.circuits.as_ref().map(|circuits| circuits.of(request.options.endpoint));
+        match breaker.map(Breaker::admit).transpose() {
             Ok(ticket) => CircuitFuture { inner: Some(self.inner.call(request)), ticket, refusal: None },
             Err(refusal) => CircuitFuture { inner: None, ticket: None, refusal: Some(refusal) },
         }

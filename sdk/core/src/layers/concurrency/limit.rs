@@ -12,47 +12,123 @@ use crate::error::{Error, ErrorKind, Outcome, Result};
 use crate::layers::Autopilot;
 use crate::layers::names::THROTTLING_ERRORS;
 use crate::layers::waiting::Waiting;
-use crate::request::{Request, RequestOptions};
+use crate::request::RequestOptions;
 use crate::response::Response;
 
+/// How many requests may be under way at a time, of one kind: to one endpoint, or to none.
 #[derive(Debug)]
 pub(super) struct Limit {
     permits: Arc<Semaphore>,
-    requests: usize,
+    /// How many permits there are, but for those that are owed.
+    size: AtomicUsize,
+    /// Permits that were taken back while they were in use: so many aren't given back.
+    debt: AtomicUsize,
     steering: Option<Steering>,
+    /// Of which each request takes one permit more.
+    whole: Option<Arc<Semaphore>>,
     waiting: AtomicUsize,
-    queue: usize,
+    queue: AtomicUsize,
 }
 
 impl Limit {
-    pub(super) fn new(requests: NonZeroUsize, queue: usize) -> Self {
-        let requests = requests.get().min(Semaphore::MAX_PERMITS);
-        let permits = Arc::new(Semaphore::new(requests));
-        Self { permits, requests, steering: None, waiting: AtomicUsize::new(0), queue }
+    pub(super) fn fixed(requests: NonZeroUsize, queue: usize) -> Self {
+        let size = requests.get().min(Semaphore::MAX_PERMITS);
+        Self {
+            permits: Arc::new(Semaphore::new(size)),
+            size: AtomicUsize::new(size),
+            debt: AtomicUsize::new(0),
+            steering: None,
+            whole: None,
+            waiting: AtomicUsize::new(0),
+            queue: AtomicUsize::new(queue),
+        }
     }
 
-    /// A limit that the autopilot moves.
-    pub(super) fn steered(autopilot: Autopilot, queue: usize) -> Self {
-        let steering = Steering::new(autopilot);
+    /// A limit that the autopilot moves, and the node that metrics name with it.
+    pub(super) fn steered(autopilot: Autopilot, queue: usize, node: &'static str) -> Self {
+        let steering = Steering::new(autopilot, node);
         let requests = NonZeroUsize::new(steering.limit()).unwrap_or(NonZeroUsize::MIN);
-        Self { steering: Some(steering), ..Self::new(requests, queue) }
+        Self { steering: Some(steering), ..Self::fixed(requests, queue) }
+    }
+
+    /// The same as a part of a whole.
+    pub(super) fn within(self, whole: Arc<Semaphore>) -> Self {
+        Self { whole: Some(whole), ..self }
+    }
+
+    pub(super) fn permits(&self) -> &Arc<Semaphore> {
+        &self.permits
     }
 
     pub(super) fn requests(&self) -> usize {
-        self.steering.as_ref().map_or(self.requests, Steering::limit)
+        self.size.load(Ordering::Relaxed)
+    }
+
+    /// Changes a limit that nothing steers.
+    pub(super) fn set(&self, requests: usize, queue: usize) {
+        self.queue.store(queue, Ordering::Relaxed);
+        self.resize(requests.min(Semaphore::MAX_PERMITS));
+    }
+
+    /// Changes the range of a limit that is steered.
+    pub(super) fn steer(&self, autopilot: Autopilot, queue: usize) {
+        self.queue.store(queue, Ordering::Relaxed);
+        if let Some(steering) = &self.steering {
+            steering.share(autopilot, |limit| self.resize(limit));
+        }
+    }
+
+    fn resize(&self, to: usize) {
+        let from = self.size.swap(to, Ordering::AcqRel);
+        if to < from {
+            let taken = self.permits.forget_permits(from - to);
+            self.debt.fetch_add(from - to - taken, Ordering::AcqRel);
+        }
+        let unpaid = (from..to).filter(|_| !self.pay()).count();
+        self.permits.add_permits(unpaid);
+    }
+
+    /// Whether a permit that comes back is one that was taken back.
+    fn pay(&self) -> bool {
+        self.debt.fetch_update(Ordering::AcqRel, Ordering::Acquire, |debt| debt.checked_sub(1)).is_ok()
     }
 
     /// A permit for a request, if one is free.
     #[inline]
-    pub(super) fn try_take(self: &Arc<Self>, request: &Request) -> Option<Permit> {
+    pub(super) fn try_take(self: &Arc<Self>, rows: usize, options: RequestOptions) -> Option<Permit> {
         let permit = Arc::clone(&self.permits).try_acquire_owned().ok()?;
-        Some(self.permit(permit, request.rows(), request.options))
+        let whole = match &self.whole {
+            Some(whole) => Some(Arc::clone(whole).try_acquire_owned().ok()?),
+            None => None,
+        };
+        Some(self.permit(permit, whole, rows, options))
+    }
+
+    /// Waits for a permit. It has its own before it waits for one of the whole, so that those that wait for an endpoint that is slow
+    /// hold up nobody else.
+    async fn take(self: &Arc<Self>, rows: usize, options: RequestOptions) -> Option<Permit> {
+        // The semaphores are never closed.
+        let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
+        let whole = match &self.whole {
+            Some(whole) => Some(Arc::clone(whole).acquire_owned().await.ok()?),
+            None => None,
+        };
+        Some(self.permit(permit, whole, rows, options))
     }
 
     #[inline]
-    fn permit(self: &Arc<Self>, permit: OwnedSemaphorePermit, rows: usize, options: RequestOptions) -> Permit {
-        let steered = self.steering.is_some().then(|| (Arc::clone(self), Flight::new(rows, options)));
-        Permit { permit, steered: steered.map(Box::new) }
+    fn permit(
+        self: &Arc<Self>,
+        permit: OwnedSemaphorePermit,
+        whole: Option<OwnedSemaphorePermit>,
+        rows: usize,
+        options: RequestOptions,
+    ) -> Permit {
+        if whole.is_none() && self.steering.is_none() {
+            return Permit { permit, held: None };
+        }
+        let flight = self.steering.is_some().then(|| Flight::new(rows, options));
+        Permit { permit, held: Some(Box::new(Held { limit: Arc::clone(self), flight, _whole: whole })) }
     }
 
     #[cfg(test)]
@@ -69,14 +145,14 @@ impl Limit {
     /// that not ready too, to be fair among tasks.
     fn queue_up(self: &Arc<Self>) -> Result<Place> {
         let place = Place(Arc::clone(self));
-        if self.waiting.fetch_add(1, Ordering::Relaxed) < self.queue {
+        let queue = self.queue.load(Ordering::Relaxed);
+        if self.waiting.fetch_add(1, Ordering::Relaxed) < queue {
             return Ok(place);
         }
         metrics::counter!(THROTTLING_ERRORS).increment(1);
         let message = format!(
-            "{} requests are under way and {} wait, which is the most; send less at a time, or raise the limits",
-            self.requests(),
-            self.queue
+            "{} requests are under way and {queue} wait, which is the most; send less at a time, or raise the limits",
+            self.requests()
         );
         Err(Error::new(ErrorKind::Overloaded, message).with_outcome(Outcome::NotApplied))
     }
@@ -86,27 +162,37 @@ impl Limit {
 #[derive(Debug)]
 pub(super) struct Permit {
     permit: OwnedSemaphorePermit,
-    steered: Option<Box<(Arc<Limit>, Flight)>>,
+    held: Option<Box<Held>>,
+}
+
+/// What a request holds besides, where the limit moves or is a part of a whole.
+#[derive(Debug)]
+struct Held {
+    limit: Arc<Limit>,
+    flight: Option<Flight>,
+    _whole: Option<OwnedSemaphorePermit>,
 }
 
 impl Permit {
     /// Gives it back with the answer.
     #[inline]
     pub(super) fn answered(mut self, answer: &Result<Response>) {
-        if let Some(steered) = self.steered.take() {
-            let end = steered.1.answered(answer);
-            self.end(&steered, Some(end));
+        if let Some(held) = self.held.take() {
+            let end = held.flight.as_ref().map(|flight| flight.answered(answer));
+            self.end(&held, end);
         }
     }
 
     /// Notes the end while the permit is still in use; one that was taken back meanwhile isn't given back.
     #[cold]
-    fn end(&mut self, (limit, flight): &(Arc<Limit>, Flight), end: Option<End>) {
-        let Some(steering) = &limit.steering else { return };
-        if let Some(end) = end {
-            steering.note(flight, end, &limit.permits);
+    fn end(&mut self, held: &Held, end: Option<End>) {
+        let Held { limit, flight, .. } = held;
+        if let (Some(steering), Some(flight), Some(end)) = (&limit.steering, flight, end) {
+            let in_use = limit.requests() + limit.debt.load(Ordering::Relaxed);
+            let in_use = in_use.saturating_sub(limit.permits.available_permits());
+            steering.note(flight, end, in_use, |size| limit.resize(size));
         }
-        if steering.pay()
+        if limit.pay()
             && let Some(taken_back) = self.permit.split(1)
         {
             taken_back.forget();
@@ -117,9 +203,9 @@ impl Permit {
 impl Drop for Permit {
     #[inline]
     fn drop(&mut self) {
-        if let Some(steered) = self.steered.take() {
-            let end = steered.1.dropped();
-            self.end(&steered, end);
+        if let Some(held) = self.held.take() {
+            let end = held.flight.as_ref().and_then(Flight::dropped);
+            self.end(&held, end);
         }
     }
 }
@@ -145,9 +231,9 @@ pub(super) enum Gate {
 impl Gate {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         if let Self::Shut { limit, rows, options } = self {
-            *self = match Arc::clone(&limit.permits).try_acquire_owned() {
-                Ok(permit) => Self::Open { permit: Some(limit.permit(permit, *rows, *options)) },
-                Err(_) => Self::wait(Arc::clone(limit), *rows, *options)?,
+            *self = match limit.try_take(*rows, *options) {
+                Some(permit) => Self::Open { permit: Some(permit) },
+                None => Self::wait(Arc::clone(limit), *rows, *options)?,
             };
         }
         if let Self::Waiting { limit, waiting } = self {
@@ -170,9 +256,7 @@ impl Gate {
         let (place, taker) = (limit.queue_up()?, Arc::clone(&limit));
         let wait = async move {
             let _place = place;
-            // The semaphore is never closed.
-            let permit = Arc::clone(&taker.permits).acquire_owned().await.ok()?;
-            Some(taker.permit(permit, rows, options))
+            taker.take(rows, options).await
         };
         Ok(Self::Waiting { limit, waiting: Waiting::new(wait, options) })
     }

@@ -1,6 +1,7 @@
 //! So many requests at a time, and a bounded queue behind them.
 
 mod limit;
+mod limits;
 mod steering;
 
 use std::future::Future;
@@ -13,8 +14,10 @@ use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower::{Layer, Service};
 
-use self::limit::{Gate, Limit, Permit};
+use self::limit::{Gate, Permit};
+use self::limits::Limits;
 use super::Autopilot;
+use crate::endpoint::Router;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
 use crate::response::Response;
@@ -22,16 +25,20 @@ use crate::response::Response;
 /// Lets at most so many requests be under way at a time, over all clones of the service; the others queue.
 ///
 /// **Promise**: never more than the limit are below this layer. A request takes a permit when it is made, or queues for one
-/// when it is first polled; the permit comes back when it is answered or dropped, whichever is first. Those that wait go in the order in which they came; a full queue
-/// refuses with [`Overloaded`](crate::ErrorKind::Overloaded), not applied; one whose time is over while it waits fails with
-/// [`TimeoutPhase::Queue`](crate::TimeoutPhase::Queue), not applied. **Defaults**: a queue of 65 536 requests. **Cost**: off,
-/// none; else some 40 ns; a box for one that waits. With the autopilot a box and a short lock for each. **Place**: below the retry, so that no pause holds a permit, and near the
+/// when it is first polled; the permit comes back when it is answered or dropped, whichever is first. Those that wait go in the
+/// order in which they came; a full queue refuses with [`Overloaded`](crate::ErrorKind::Overloaded), not applied; one whose time
+/// is over while it waits fails with [`TimeoutPhase::Queue`](crate::TimeoutPhase::Queue), not applied. Of several
+/// [endpoints](crate::Endpoint) each has a queue of its own and at most almost twice its even share of the permits: of three, half
+/// of them. So one that is slow or hangs never takes all, and none is idle while some have more to do than others. The autopilot
+/// finds a limit for each endpoint, from its even share on; requests without an endpoint have one too. **Defaults**: a queue of
+/// 65 536 requests, divided evenly. **Cost**: off, none; else some 40 ns; a box for one that waits. With the autopilot, or with
+/// several endpoints, a box and a short lock for each. **Place**: below the retry, so that no pause holds a permit, and near the
 /// wire, so that what it counts is what the servers see. Queueing counts as time of the attempt.
 ///
 /// Cancel safety: a request dropped in the queue was never sent.
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLayer {
-    limit: Option<Arc<Limit>>,
+    limits: Option<Arc<Limits>>,
 }
 
 impl ConcurrencyLayer {
@@ -42,17 +49,23 @@ impl ConcurrencyLayer {
 
     /// This many requests at a time, and at most that many behind them.
     pub fn with_queue(requests: NonZeroUsize, queue: usize) -> Self {
-        Self { limit: Some(Arc::new(Limit::new(requests, queue))) }
+        Self { limits: Some(Arc::new(Limits::fixed(requests, queue))) }
     }
 
     /// As many as the [autopilot](Autopilot) finds to be worth it, with a queue of 65 536.
     pub fn autopilot(autopilot: Autopilot) -> Self {
-        Self { limit: Some(Arc::new(Limit::steered(autopilot, 65_536))) }
+        Self { limits: Some(Arc::new(Limits::steered(autopilot, 65_536))) }
+    }
+
+    /// Shares are those of the endpoints that this router knows, from the first request on.
+    #[must_use]
+    pub fn routed(self, router: &Router) -> Self {
+        Self { limits: self.limits.map(|limits| Arc::new(limits.routed(router.clone()))) }
     }
 
     /// Everything passes: for a stack whose type is the same with the limit and without.
     pub fn off() -> Self {
-        Self { limit: None }
+        Self { limits: None }
     }
 }
 
@@ -60,7 +73,7 @@ impl<S> Layer<S> for ConcurrencyLayer {
     type Service = Concurrency<S>;
 
     fn layer(&self, inner: S) -> Concurrency<S> {
-        Concurrency { inner, limit: self.limit.clone() }
+        Concurrency { inner, limits: self.limits.clone() }
     }
 }
 
@@ -68,7 +81,7 @@ impl<S> Layer<S> for ConcurrencyLayer {
 #[derive(Debug, Clone)]
 pub struct Concurrency<S> {
     inner: S,
-    limit: Option<Arc<Limit>>,
+    limits: Option<Arc<Limits>>,
 }
 
 impl<S> Service<Request> for Concurrency<S>
@@ -86,9 +99,10 @@ where
 
     #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let permit = match &self.limit {
+        let limit = self.limits.as_ref().map(|limits| limits.of(request.options.endpoint));
+        let permit = match limit {
             None => None,
-            Some(limit) => match limit.try_take(&request) {
+            Some(limit) => match limit.try_take(request.rows(), request.options) {
                 Some(permit) => Some(permit),
                 None => {
                     let gate = Gate::Shut { limit: Arc::clone(limit), rows: request.rows(), options: request.options };

@@ -1,10 +1,8 @@
 //! What the autopilot needs of the requests under way, and what it does to the limit.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -20,8 +18,7 @@ const WINDOW: (Duration, Duration) = (Duration::from_millis(200), Duration::from
 #[derive(Debug)]
 pub(super) struct Steering {
     state: Mutex<State>,
-    /// Permits that were taken back while they were in use: so many aren't given back.
-    debt: AtomicUsize,
+    node: &'static str,
 }
 
 #[derive(Debug)]
@@ -65,13 +62,10 @@ impl Window {
 }
 
 impl Steering {
-    pub(super) fn new(autopilot: Autopilot) -> Self {
+    pub(super) fn new(autopilot: Autopilot, node: &'static str) -> Self {
         let pilot = autopilot.pilot();
         let limit = pilot.limit();
-        Self {
-            state: Mutex::new(State { pilot, limit, window: Window::new(Instant::now()) }),
-            debt: AtomicUsize::new(0),
-        }
+        Self { state: Mutex::new(State { pilot, limit, window: Window::new(Instant::now()) }), node }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -83,16 +77,19 @@ impl Steering {
         self.state().limit
     }
 
-    /// Whether a permit that comes back is one that was taken back.
-    pub(super) fn pay(&self) -> bool {
-        self.debt.fetch_update(Ordering::AcqRel, Ordering::Acquire, |debt| debt.checked_sub(1)).is_ok()
+    /// Flies on within another range, that of a smaller share.
+    pub(super) fn share(&self, autopilot: Autopilot, resize: impl FnOnce(usize)) {
+        let mut state = self.state();
+        state.pilot.share(autopilot);
+        state.window = Window::new(Instant::now());
+        state.limit = state.pilot.limit();
+        resize(state.limit);
     }
 
-    /// Notes a request that has ended; moves the limit when a window is full.
-    pub(super) fn note(&self, flight: &Flight, end: End, permits: &Semaphore) {
+    /// Notes a request that has ended while so many were under way; moves the limit when a window is full.
+    pub(super) fn note(&self, flight: &Flight, end: End, in_use: usize, resize: impl FnOnce(usize)) {
         let now = Instant::now();
         let mut state = self.state();
-        let in_use = (state.limit + self.debt.load(Ordering::Relaxed)).saturating_sub(permits.available_permits());
         let window = &mut state.window;
         if now < window.since {
             return;
@@ -110,20 +107,11 @@ impl Steering {
             // A latency later the new limit has taken effect.
             let settled = if limit == state.limit { now } else { now + state.window.mean_latency().min(WINDOW.1) };
             state.window = Window::new(settled);
-            self.resize(state.limit, limit, permits);
             state.limit = limit;
+            resize(limit);
             #[expect(clippy::cast_precision_loss, reason = "a number of requests")]
-            metrics::gauge!(CONCURRENCY_LIMIT).set(limit as f64);
+            metrics::gauge!(CONCURRENCY_LIMIT, "node" => self.node).set(limit as f64);
         }
-    }
-
-    fn resize(&self, from: usize, to: usize, permits: &Semaphore) {
-        if to < from {
-            let taken = permits.forget_permits(from - to);
-            self.debt.fetch_add(from - to - taken, Ordering::AcqRel);
-        }
-        let unpaid = (from..to).filter(|_| !self.pay()).count();
-        permits.add_permits(unpaid);
     }
 }
 

@@ -7,13 +7,14 @@ use proptest::prelude::*;
 use tokio::time::{Instant, sleep, timeout};
 use tower::ServiceExt;
 
+use super::limit::Limit;
 use super::*;
 use crate::error::{ErrorKind, Outcome, TimeoutPhase};
 use crate::layers::testing::{Mock, get, ok, put};
 
 fn layer(requests: usize, queue: usize) -> (ConcurrencyLayer, Arc<Limit>) {
     let layer = ConcurrencyLayer::with_queue(NonZeroUsize::new(requests).unwrap(), queue);
-    let limit = Arc::clone(layer.limit.as_ref().unwrap());
+    let limit = Arc::clone(layer.limits.as_ref().unwrap().of(None));
     (layer, limit)
 }
 
@@ -225,7 +226,7 @@ async fn the_autopilot_finds_the_knee_and_follows_it() {
     let capacity = Arc::new(AtomicUsize::new(200));
     let (mock, under_way) = usl(0.05, 0.02, Arc::clone(&capacity));
     let layer = ConcurrencyLayer::autopilot(Autopilot::default().range(1, 100));
-    let limit = Arc::clone(layer.limit.as_ref().unwrap());
+    let limit = Arc::clone(layer.limits.as_ref().unwrap().of(None));
     let best = |n: f64, capacity: f64| {
         let m = n / capacity;
         capacity * 100.0 * m / (1.0 + 0.05 * (m - 1.0) + 0.02 * m * (m - 1.0))
@@ -246,7 +247,7 @@ async fn the_autopilot_finds_the_knee_and_follows_it() {
 #[tokio::test(start_paused = true)]
 async fn the_autopilot_keeps_permits_while_callers_go_away() {
     let layer = ConcurrencyLayer::autopilot(Autopilot::default().start(8).range(2, 16));
-    let limit = Arc::clone(layer.limit.as_ref().unwrap());
+    let limit = Arc::clone(layer.limits.as_ref().unwrap().of(None));
     let under_way = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&under_way);
     let mock = Mock::new(move |number, request| {

@@ -13,6 +13,7 @@ use tower::{Layer, Service};
 
 use super::Budget;
 use super::names::HEDGES;
+use crate::endpoint::{Endpoint, Router};
 use crate::error::{Error, Result};
 use crate::request::{Action, Request};
 use crate::response::Response;
@@ -21,7 +22,7 @@ use crate::timer::Timer;
 /// Sends a read a second time if the first answer takes long, and gives whichever succeeds first.
 ///
 /// **Promise**: reads only, whatever the options: a write is never sent twice by this layer. The second is sent once, after the
-/// delay, and only if the budget has a token for it; the one that lost is dropped. An error before the delay is the answer;
+/// delay, to another endpoint if one is known, and only if the budget has a token for it; the one that lost is dropped. An error before the delay is the answer;
 /// after it, the error of one waits for the other. **Defaults**: off; a budget of 100 and one more for every twenty reads.
 /// **Cost**: off, none; for reads a clone of the request and of the service below, and a timer for those that don't end at once.
 /// **Place**: inside the limit of one attempt, above the concurrency limit, so that a second read takes a permit of its own.
@@ -35,6 +36,7 @@ pub struct HedgeLayer {
 struct Hedge {
     delay: Duration,
     budget: Budget,
+    router: Option<Router>,
 }
 
 impl HedgeLayer {
@@ -45,7 +47,16 @@ impl HedgeLayer {
 
     /// A second read after this delay, with a budget of one's own.
     pub fn with_budget(delay: Duration, budget: Budget) -> Self {
-        Self { hedge: Some(Arc::new(Hedge { delay, budget })) }
+        Self { hedge: Some(Arc::new(Hedge { delay, budget, router: None })) }
+    }
+
+    /// The second read goes to another endpoint, if this router knows one.
+    #[must_use]
+    pub fn routed(self, router: &Router) -> Self {
+        let add = |hedge: Arc<Hedge>| {
+            Arc::new(Hedge { delay: hedge.delay, budget: hedge.budget.clone(), router: Some(router.clone()) })
+        };
+        Self { hedge: self.hedge.map(add) }
     }
 
     /// Nothing is sent twice: for a stack whose type is the same with hedging and without.
@@ -87,6 +98,7 @@ where
         let extra = hedge.map(|hedge| {
             Box::new(Extra {
                 hedge: Arc::clone(hedge),
+                endpoint: request.options.endpoint,
                 // The service that is ready makes the first call; this one is asked before it is called.
                 spare: Some((self.inner.clone(), request.clone())),
                 timer: Timer::new(hedge.delay),
@@ -103,6 +115,8 @@ where
 #[derive(Debug)]
 struct Extra<S: Service<Request>> {
     hedge: Arc<Hedge>,
+    /// Of the first read.
+    endpoint: Option<Endpoint>,
     spare: Option<(S, Request)>,
     timer: Timer,
     delay_over: Instant,
@@ -123,7 +137,7 @@ where
             }
             answer => {
                 if answer.is_ok() && self.second.is_none() {
-                    self.hedge.budget.deposit();
+                    self.hedge.budget.deposit(self.endpoint);
                 }
                 self.second = None;
                 Some(answer)
@@ -135,10 +149,14 @@ where
     fn poll_second(&mut self, context: &mut Context<'_>) -> Poll<Result<Response>> {
         if self.spare.is_some() {
             ready!(self.timer.poll(self.delay_over, context));
-            if let Some((service, request)) = self.spare.take()
-                && self.hedge.budget.withdraw()
+            if let Some((service, mut request)) = self.spare.take()
+                && self.hedge.budget.withdraw(self.endpoint)
             {
-                metrics::counter!(HEDGES).increment(1);
+                let node = self.endpoint.map_or("", Endpoint::name);
+                metrics::counter!(HEDGES, "node" => node).increment(1);
+                if let Some(router) = &self.hedge.router {
+                    request.options.endpoint = router.choose(&request, self.endpoint);
+                }
                 self.second = Some(Box::pin(Oneshot::new(service, request)));
             }
         }

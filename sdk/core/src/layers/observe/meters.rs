@@ -7,8 +7,11 @@ use tokio::time::Instant;
 
 use super::{Eye, Sight};
 use crate::error::{Error, ErrorKind, TimeoutPhase};
-use crate::layers::names::{CLIENT_TIMEOUTS, IN_FLIGHT, MESSAGES, REQUESTS};
-use crate::request::{Action, Read, Request, Write};
+use crate::layers::names::{
+    ABORTED, CLIENT_TIMEOUTS, IN_FLIGHT, MESSAGES, OTHER_ERRORS, READ_TIMEOUTS, REQUESTS, UNAVAILABLES, UNSENT,
+    WRITE_TIMEOUTS,
+};
+use crate::request::{Action, Read, Request, RequestOptions, Write};
 
 /// Operations on data; those on the schema are too rare to keep handles for.
 const SLOTS: usize = 9;
@@ -16,48 +19,66 @@ const SLOTS: usize = 9;
 pub(super) struct Meters {
     system: &'static str,
     sight: Sight,
+    node: &'static str,
     successes: [OnceLock<Histogram>; SLOTS],
     in_flight: OnceLock<Option<Gauge>>,
-    is_recorded: OnceLock<bool>,
 }
 
 impl Meters {
-    pub(super) fn new(system: &'static str, sight: Sight) -> Self {
-        Self { system, sight, successes: Default::default(), in_flight: OnceLock::new(), is_recorded: OnceLock::new() }
-    }
-
-    /// Whether there is a recorder, as the first request finds it. The facade doesn't tell, but the recorder that stands in for
-    /// none has no state, and one that keeps or sends what it gets has.
-    fn is_recorded(&self) -> bool {
-        *self.is_recorded.get_or_init(|| metrics::with_recorder(|recorder| size_of_val(recorder) > 0))
+    pub(super) fn new(system: &'static str, sight: Sight, node: &'static str) -> Self {
+        Self { system, sight, node, successes: Default::default(), in_flight: OnceLock::new() }
     }
 
     fn times(&self, operation: &'static str, exception: &'static str) -> Histogram {
-        let name = match self.sight {
-            Sight::Call => REQUESTS,
-            Sight::Attempt => MESSAGES,
-        };
-        histogram!(name, "system" => self.system, "operation" => operation, "exception" => exception)
+        let Self { system, node, .. } = *self;
+        match self.sight {
+            Sight::Call => {
+                histogram!(REQUESTS, "system" => system, "operation" => operation, "exception" => exception)
+            }
+            Sight::Attempt => {
+                histogram!(MESSAGES, "system" => system, "node" => node, "operation" => operation, "exception" => exception)
+            }
+        }
     }
 
     fn in_flight(&self) -> Option<&Gauge> {
-        let gauge = || (self.sight == Sight::Attempt).then(|| gauge!(IN_FLIGHT, "system" => self.system));
+        let gauge = || {
+            let is_attempt = self.sight == Sight::Attempt;
+            is_attempt.then(|| gauge!(IN_FLIGHT, "system" => self.system, "node" => self.node))
+        };
         self.in_flight.get_or_init(gauge).as_ref()
     }
 
-    fn record(&self, slot: Option<u8>, operation: &'static str, error: Option<&Error>, seconds: f64) {
-        let Some(error) = error else {
-            match slot.and_then(|slot| self.successes.get(usize::from(slot))) {
-                Some(success) => success.get_or_init(|| self.times(operation, "none")).record(seconds),
-                None => self.times(operation, "none").record(seconds),
-            }
-            return;
-        };
-        self.times(operation, error.kind().name()).record(seconds);
-        let timed_out = matches!(error.kind(), ErrorKind::Timeout(TimeoutPhase::Deadline | TimeoutPhase::Queue));
-        if self.sight == Sight::Call && timed_out {
-            counter!(CLIENT_TIMEOUTS, "system" => self.system).increment(1);
+    fn succeeded(&self, slot: Option<u8>, operation: &'static str, seconds: f64) {
+        match slot.and_then(|slot| self.successes.get(usize::from(slot))) {
+            Some(success) => success.get_or_init(|| self.times(operation, "none")).record(seconds),
+            None => self.times(operation, "none").record(seconds),
         }
+    }
+
+    fn failed(&self, is_read: bool, operation: &'static str, kind: ErrorKind, seconds: f64) {
+        self.times(operation, kind.name()).record(seconds);
+        match self.sight {
+            Sight::Attempt => {
+                counter!(error_of_node(kind, is_read), "system" => self.system, "node" => self.node).increment(1);
+            }
+            Sight::Call if matches!(kind, ErrorKind::Timeout(TimeoutPhase::Deadline | TimeoutPhase::Queue)) => {
+                counter!(CLIENT_TIMEOUTS, "system" => self.system).increment(1);
+            }
+            Sight::Call => {}
+        }
+    }
+}
+
+/// The name under which an error of an attempt is counted.
+fn error_of_node(kind: ErrorKind, is_read: bool) -> &'static str {
+    match kind {
+        ErrorKind::Timeout(TimeoutPhase::Attempt | TimeoutPhase::Deadline) if is_read => READ_TIMEOUTS,
+        ErrorKind::Timeout(TimeoutPhase::Attempt | TimeoutPhase::Deadline) => WRITE_TIMEOUTS,
+        ErrorKind::Timeout(TimeoutPhase::Connect | TimeoutPhase::Queue) => UNSENT,
+        ErrorKind::ConnectionLost => ABORTED,
+        ErrorKind::Unavailable => UNAVAILABLES,
+        _ => OTHER_ERRORS,
     }
 }
 
@@ -86,34 +107,57 @@ fn slot(action: &Action) -> Option<u8> {
 /// A request that is timed, and counted as under way until it is stopped or dropped.
 #[derive(Debug)]
 pub(super) struct Meter {
-    eye: Arc<Eye>,
+    meters: Arc<Meters>,
     slot: Option<u8>,
     operation: &'static str,
+    is_read: bool,
+    options: RequestOptions,
     start: Instant,
+    is_stopped: bool,
 }
 
 impl Meter {
     /// Starts the time, if there is a recorder for it.
-    pub(super) fn start(eye: &Arc<Eye>, request: &Request) -> Option<Self> {
-        if !eye.meters.is_recorded() {
+    pub(super) fn start(eye: &Eye, request: &Request) -> Option<Self> {
+        if !eye.is_recorded() {
             return None;
         }
-        if let Some(gauge) = eye.meters.in_flight() {
+        let meters = Arc::clone(eye.meters(request));
+        if let Some(gauge) = meters.in_flight() {
             gauge.increment(1.0);
         }
         let (slot, operation) = (slot(&request.action), request.operation());
-        Some(Self { eye: Arc::clone(eye), slot, operation, start: Instant::now() })
+        let is_read = matches!(request.action, Action::Read { .. });
+        Some(Self {
+            meters,
+            slot,
+            operation,
+            is_read,
+            options: request.options,
+            start: Instant::now(),
+            is_stopped: false,
+        })
     }
 
-    pub(super) fn stop(self, error: Option<&Error>) {
-        self.eye.meters.record(self.slot, self.operation, error, self.start.elapsed().as_secs_f64());
+    pub(super) fn stop(mut self, error: Option<&Error>) {
+        self.is_stopped = true;
+        let seconds = self.start.elapsed().as_secs_f64();
+        match error {
+            None => self.meters.succeeded(self.slot, self.operation, seconds),
+            Some(error) => self.meters.failed(self.is_read, self.operation, error.kind(), seconds),
+        }
     }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        if let Some(gauge) = self.eye.meters.in_flight() {
+        if let Some(gauge) = self.meters.in_flight() {
             gauge.decrement(1.0);
+        }
+        // The layer that set the limit drops what runs into it.
+        if !self.is_stopped && self.meters.sight == Sight::Attempt && self.options.is_over() {
+            let kind = ErrorKind::Timeout(TimeoutPhase::Attempt);
+            self.meters.failed(self.is_read, self.operation, kind, self.start.elapsed().as_secs_f64());
         }
     }
 }

@@ -5,7 +5,7 @@ mod spans;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
@@ -13,6 +13,8 @@ use tower::{Layer, Service};
 use tracing::Span;
 
 use self::meters::{Meter, Meters};
+use crate::backend::Backend;
+use crate::endpoint::{Endpoint, PerEndpoint};
 use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::response::Response;
@@ -28,7 +30,7 @@ enum Sight {
 ///
 /// **Promise**: every request is counted once, with its time and the kind of its error; one that is dropped leaves the gauge but
 /// isn't timed. Spans follow OpenTelemetry's conventions for database clients (`db.system.name`, `db.operation.name`,
-/// `db.collection.name`, `db.operation.batch.size`, `error.type`): what the application asked for at the level `INFO`, attempts
+/// `db.collection.name`, `db.operation.batch.size`, `server.address`, `error.type`): what the application asked for at the level `INFO`, attempts
 /// as spans of kind `client` within it at `DEBUG`. Neither values nor keys are in them. Names of metrics: [`names`](super::names).
 /// **Defaults**: on, in both places; whoever installs no `tracing` subscriber and no `metrics` recorder gets neither.
 /// **Cost**: off, or without recorder and subscriber, next to none; with a recorder two looks at the clock and what it does. **Place**: outermost, for what the application
@@ -42,22 +44,52 @@ pub struct ObserveLayer {
 struct Eye {
     system: &'static str,
     sight: Sight,
-    meters: Meters,
+    /// For calls, and for attempts at nobody knows which node.
+    meters: Arc<Meters>,
+    /// For attempts at a known node.
+    by_node: PerEndpoint<Arc<Meters>>,
+    backend: Option<Arc<dyn Backend>>,
+    is_recorded: OnceLock<bool>,
+}
+
+impl Eye {
+    /// Whether there is a recorder, as the first request finds it. The facade doesn't tell, but the recorder that stands in for
+    /// none has no state, and one that keeps or sends what it gets has.
+    fn is_recorded(&self) -> bool {
+        *self.is_recorded.get_or_init(|| metrics::with_recorder(|recorder| size_of_val(recorder) > 0))
+    }
+
+    /// The meters for a request.
+    fn meters(&self, request: &Request) -> &Arc<Meters> {
+        let only = || self.backend.as_ref()?.topology().only();
+        let make = |node: Endpoint| Arc::new(Meters::new(self.system, self.sight, node.name()));
+        match request.options.endpoint.filter(|_| self.sight == Sight::Attempt).or_else(only) {
+            Some(node) => self.by_node.get_or_make(node, || make(node)).unwrap_or(&self.meters),
+            None => &self.meters,
+        }
+    }
 }
 
 impl ObserveLayer {
     /// Looks at what the application asks for, of a backend of this name.
     pub fn calls(system: &'static str) -> Self {
-        Self::new(system, Sight::Call)
+        Self::new(system, Sight::Call, None)
     }
 
-    /// Looks at single attempts on the wire, at a backend of this name.
+    /// Looks at single attempts on the wire, at a backend of this name, by the endpoints that they go to.
     pub fn attempts(system: &'static str) -> Self {
-        Self::new(system, Sight::Attempt)
+        Self::new(system, Sight::Attempt, None)
     }
 
-    fn new(system: &'static str, sight: Sight) -> Self {
-        Self { eye: Some(Arc::new(Eye { system, sight, meters: Meters::new(system, sight) })) }
+    /// The same for this backend, whose topology names the endpoint where there is only one.
+    pub fn attempts_at(backend: Arc<dyn Backend>) -> Self {
+        Self::new(backend.name(), Sight::Attempt, Some(backend))
+    }
+
+    fn new(system: &'static str, sight: Sight, backend: Option<Arc<dyn Backend>>) -> Self {
+        let meters = Arc::new(Meters::new(system, sight, ""));
+        let (by_node, is_recorded) = (PerEndpoint::default(), OnceLock::new());
+        Self { eye: Some(Arc::new(Eye { system, sight, meters, by_node, backend, is_recorded })) }
     }
 
     /// Looks away: for a stack whose type is the same with and without.

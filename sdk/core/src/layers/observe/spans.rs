@@ -21,6 +21,7 @@ macro_rules! db_span {
             db.collection.name = Empty,
             db.operation.batch.size = Empty,
             db.response.returned_rows = Empty,
+            server.address = Empty,
             error.type = Empty,
         )
     };
@@ -43,6 +44,9 @@ pub(super) fn open(sight: Sight, system: &'static str, request: &Request) -> Spa
         None => {
             span.record("otel.name", request.operation());
         }
+    }
+    if let Some(endpoint) = request.options.endpoint.filter(|_| sight == Sight::Attempt) {
+        span.record("server.address", endpoint.name());
     }
     if request.rows() > 1 {
         span.record("db.operation.batch.size", request.rows());

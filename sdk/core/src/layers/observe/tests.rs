@@ -10,9 +10,10 @@ use tracing::span;
 
 use super::*;
 use crate::error::{ErrorKind, TimeoutPhase};
+use crate::layers::AttemptTimeoutLayer;
 use crate::layers::recorder::recorded;
 use crate::layers::testing::{Mock, get, ok, put, put_all};
-use crate::request::Schema;
+use crate::request::{RequestOptions, Schema};
 
 #[test]
 fn each_operation_is_timed_under_its_name_and_its_error() {
@@ -49,9 +50,41 @@ fn what_is_under_way_is_counted_down_when_it_is_dropped() {
         let mut calls: Vec<_> = (0..3).map(|_| Box::pin(service.clone().oneshot(get()))).collect();
         assert!(calls.iter_mut().all(|call| call.as_mut().now_or_never().is_none()));
     });
-    let gauge = kept.values("nodes.pool.in-flight{system=memory}");
+    let gauge = kept.values("nodes.pool.in-flight{system=memory,node=}");
     assert_eq!((gauge.iter().filter(|step| **step > 0.0).count(), gauge.iter().sum::<f64>()), (3, 0.0));
-    assert!(kept.values("nodes.cql-messages{system=memory,operation=get,exception=none}").is_empty());
+    assert!(kept.values("nodes.cql-messages{system=memory,node=,operation=get,exception=none}").is_empty());
+}
+
+#[test]
+fn attempts_are_counted_by_the_node_that_they_go_to() {
+    let kept = recorded(|| async {
+        let mock = Mock::new(|number, request| async move {
+            match number {
+                0 | 1 => ok(&request),
+                2 => Err(Error::new(ErrorKind::ConnectionLost, "")),
+                _ => std::future::pending().await,
+            }
+        });
+        let service =
+            AttemptTimeoutLayer::new(Duration::from_millis(10)).layer(ObserveLayer::attempts("m").layer(mock));
+        for (node, request) in [("a", get()), ("b", get()), ("b", put()), ("a", put()), ("a", get())] {
+            let options = RequestOptions { endpoint: Some(Endpoint::named(node)), ..Default::default() };
+            drop(service.clone().oneshot(request.with_options(options)).await);
+        }
+    });
+    let count = |name: &str| kept.values(name).len();
+    for node in ["a", "b"] {
+        assert_eq!(count(&format!("nodes.cql-messages{{system=m,node={node},operation=get,exception=none}}")), 1);
+        let under_way = kept.values(&format!("nodes.pool.in-flight{{system=m,node={node}}}"));
+        assert!(under_way.len() >= 4 && under_way.iter().sum::<f64>().abs() < 1e-9, "{under_way:?}");
+    }
+    assert_eq!(count("nodes.errors.request.aborted{system=m,node=b}"), 1);
+    // The attempts that ran into their limit are dropped by the layer that has it.
+    for name in ["write-timeouts", "read-timeouts"] {
+        assert_eq!(count(&format!("nodes.errors.request.{name}{{system=m,node=a}}")), 1, "{name}");
+    }
+    let timed = kept.values("nodes.cql-messages{system=m,node=a,operation=put,exception=timeout_attempt}");
+    assert!(matches!(*timed, [seconds] if (seconds - 0.01).abs() < 1e-9), "{timed:?}");
 }
 
 /// Keeps the fields of all spans, and which span was entered in which.

@@ -13,8 +13,9 @@ use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep_until};
 use tower::{Layer, Service};
 
-use self::plan::{Next, Plan};
+use self::plan::{Next, Plan, Rules};
 pub use self::policy::RetryPolicy;
+use crate::endpoint::Router;
 use crate::error::{Error, ErrorKind, Result};
 use crate::request::Request;
 use crate::response::Response;
@@ -25,25 +26,33 @@ use crate::response::Response;
 /// [not applied](crate::Outcome::NotApplied) or is [idempotent](Request::is_idempotent). Of many writes in one request only
 /// those that failed are sent again; each keeps its place. Write times were given before, so a retry never overwrites what
 /// others wrote since. The final error has every attempt, and is [unknown](crate::Outcome::Unknown) if any of them was. No
-/// pause runs past the deadline. All retries of all clones are bounded by one [`Budget`](super::Budget). **Defaults**: those
+/// pause runs past the deadline. What failed at one endpoint goes to another, if one is known that is well, unless the error speaks
+/// of the row alone. The retries of all clones are bounded by one [`Budget`](super::Budget), for each endpoint that failed. **Defaults**: those
 /// of [`RetryPolicy`]. **Cost**: off, none; else a clone of the request and of the service below. **Place**: above the limits
 /// of attempts and of concurrency, so that each attempt has its time and no pause holds a permit; below the deadline.
 ///
 /// Cancel safety: dropping it ends the attempt under way, and there are no more.
 #[derive(Debug, Clone)]
 pub struct RetryLayer {
-    policy: Option<Arc<RetryPolicy>>,
+    rules: Option<Arc<Rules>>,
 }
 
 impl RetryLayer {
     /// Retries by this policy.
     pub fn new(policy: RetryPolicy) -> Self {
-        Self { policy: (policy.most_attempts() > 1).then(|| Arc::new(policy)) }
+        Self { rules: (policy.most_attempts() > 1).then(|| Arc::new(Rules { policy, router: None })) }
+    }
+
+    /// What failed at one endpoint goes to another, if this router knows one.
+    #[must_use]
+    pub fn routed(self, router: &Router) -> Self {
+        let add = |rules: Arc<Rules>| Arc::new(Rules { policy: rules.policy.clone(), router: Some(router.clone()) });
+        Self { rules: self.rules.map(add) }
     }
 
     /// Everything is sent once: for a stack whose type is the same with retries and without.
     pub fn off() -> Self {
-        Self { policy: None }
+        Self { rules: None }
     }
 }
 
@@ -51,7 +60,7 @@ impl<S> Layer<S> for RetryLayer {
     type Service = RetryService<S>;
 
     fn layer(&self, inner: S) -> RetryService<S> {
-        RetryService { inner, policy: self.policy.clone() }
+        RetryService { inner, rules: self.rules.clone() }
     }
 }
 
@@ -59,7 +68,7 @@ impl<S> Layer<S> for RetryLayer {
 #[derive(Debug, Clone)]
 pub struct RetryService<S> {
     inner: S,
-    policy: Option<Arc<RetryPolicy>>,
+    rules: Option<Arc<Rules>>,
 }
 
 impl<S> Service<Request> for RetryService<S>
@@ -76,9 +85,9 @@ where
 
     #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let again = self.policy.as_ref().map(|policy| {
+        let again = self.rules.as_ref().map(|rules| {
             Box::new(Again {
-                plan: Plan::new(Arc::clone(policy), request.clone()),
+                plan: Plan::new(Arc::clone(rules), request.clone()),
                 // Not the one that is ready: that one is called now, and this one is asked before it is called.
                 service: self.inner.clone(),
             })

@@ -5,22 +5,32 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::history::{joined, recorded};
-use super::policy::{RetryPolicy, is_allowed};
+use super::history::{Sent, joined, recorded};
+use super::policy::{RetryPolicy, is_allowed, leads_elsewhere};
+use crate::endpoint::{Endpoint, Router};
 use crate::error::{Error, ErrorKind, Outcome, Result, TimeoutPhase};
 use crate::layers::names::{RETRIES, RETRIES_REFUSED};
 use crate::layers::places;
 use crate::request::{Action, Request, Write};
 use crate::response::Response;
 
+/// What holds for all requests.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) policy: RetryPolicy,
+    pub(super) router: Option<Router>,
+}
+
 /// The state of one request over its attempts.
 #[derive(Debug)]
 pub(super) struct Plan {
-    policy: Arc<RetryPolicy>,
+    rules: Arc<Rules>,
     /// What is sent next: the whole, or the rows that are left.
     request: Request,
     idempotent: bool,
     sent: u32,
+    /// Where the next attempt shouldn't go.
+    avoid: Option<Endpoint>,
     /// When the attempt under way was found not to be answered at once, which is when it was sent, give or take a poll.
     begun: Option<Instant>,
     /// The last error of the whole request.
@@ -46,15 +56,20 @@ pub(super) enum Next {
 
 impl Plan {
     /// The plan of a request that is being sent.
-    pub(super) fn new(policy: Arc<RetryPolicy>, request: Request) -> Self {
+    pub(super) fn new(rules: Arc<Rules>, request: Request) -> Self {
         let idempotent = request.is_idempotent();
-        Self { policy, request, idempotent, sent: 1, begun: None, last: None, rows: None }
+        Self { rules, request, idempotent, sent: 1, avoid: None, begun: None, last: None, rows: None }
     }
 
     /// The next attempt.
     pub(super) fn send(&mut self) -> Request {
         self.sent += 1;
         self.begun = None;
+        if let Some(router) = &self.rules.router
+            && let Some(avoid) = self.avoid.take()
+        {
+            self.request.options.endpoint = router.choose(&self.request, Some(avoid));
+        }
         self.request.clone()
     }
 
@@ -67,7 +82,7 @@ impl Plan {
                 self.rows_answered(Ok(Response::Outcomes(outcomes)))
             }
             Ok(response) => {
-                self.policy.bucket().deposit();
+                self.rules.policy.bucket().deposit(self.endpoint());
                 Next::Done(Ok(response))
             }
             Err(error) => self.failed(error),
@@ -80,7 +95,7 @@ impl Plan {
         if pause.is_none() && self.last.is_none() {
             return Next::Done(Err(error));
         }
-        let error = recorded(error, self.sent, self.elapsed());
+        let error = recorded(error, self.attempt());
         let error = match self.last.take() {
             Some(earlier) => joined(&earlier, error),
             None => error,
@@ -100,10 +115,10 @@ impl Plan {
         let answers = places::outcomes(answer, rows.pending.len());
         let retryable = answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| is_allowed(error, true));
         let pause = retryable.and_then(|error| self.pause(error));
-        let again = rows.note(answers, pause.is_some(), self.sent, self.elapsed());
+        let again = rows.note(answers, pause.is_some(), self.attempt());
         let Some(until) = pause else {
             if rows.outcomes.iter().all(Result::is_ok) {
-                self.policy.bucket().deposit();
+                self.rules.policy.bucket().deposit(self.endpoint());
             }
             return Next::Done(Ok(Response::Outcomes(rows.outcomes)));
         };
@@ -120,16 +135,16 @@ impl Plan {
         if (self.last.is_none() && self.rows.is_none()) || !self.request.options.is_over() {
             return None;
         }
-        let elapsed = self.elapsed();
+        let attempt = self.attempt();
         let late = Error::new(ErrorKind::Timeout(TimeoutPhase::Deadline), "no answer before the deadline");
         let late = if is_sent { late } else { late.with_outcome(Outcome::NotApplied) };
         if let Some(mut rows) = self.rows.take() {
             let answers = rows.pending.iter().map(|_| Err(late.share())).collect();
-            rows.note(answers, false, self.sent, elapsed);
+            rows.note(answers, false, attempt);
             return Some(Ok(Response::Outcomes(rows.outcomes)));
         }
         let earlier = self.last.take()?;
-        Some(Err(joined(&earlier, recorded(late, self.sent, elapsed))))
+        Some(Err(joined(&earlier, recorded(late, attempt))))
     }
 
     /// Notes that the attempt is under way.
@@ -137,24 +152,34 @@ impl Plan {
         self.begun.get_or_insert_with(Instant::now);
     }
 
-    fn elapsed(&self) -> Duration {
-        self.begun.map_or(Duration::ZERO, |begun| begun.elapsed())
+    /// Where the attempt under way went.
+    fn endpoint(&self) -> Option<Endpoint> {
+        self.request.options.endpoint
+    }
+
+    /// The attempt under way.
+    fn attempt(&self) -> Sent {
+        let elapsed = self.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        Sent { number: self.sent, endpoint: self.endpoint(), elapsed }
     }
 
     /// When the next attempt may start, if there may be one.
-    fn pause(&self, error: &Error) -> Option<Instant> {
-        if self.sent >= self.policy.most_attempts() {
+    fn pause(&mut self, error: &Error) -> Option<Instant> {
+        let policy = &self.rules.policy;
+        if self.sent >= policy.most_attempts() {
             return None;
         }
-        let until = Instant::now() + self.policy.pause(self.sent);
+        let until = Instant::now() + policy.pause(self.sent);
         if self.request.options.deadline.is_some_and(|deadline| until.into_std() >= deadline) {
             return None;
         }
-        if !self.policy.bucket().withdraw() {
-            metrics::counter!(RETRIES_REFUSED).increment(1);
+        let node = self.endpoint().map_or("", Endpoint::name);
+        if !policy.bucket().withdraw(self.endpoint()) {
+            metrics::counter!(RETRIES_REFUSED, "node" => node).increment(1);
             return None;
         }
-        metrics::counter!(RETRIES, "exception" => error.kind().name()).increment(1);
+        metrics::counter!(RETRIES, "node" => node, "exception" => error.kind().name()).increment(1);
+        self.avoid = self.endpoint().filter(|_| leads_elsewhere(error));
         Some(until)
     }
 }
@@ -167,15 +192,15 @@ impl Rows {
     }
 
     /// Notes the answers to the rows under way, and tells which of them are sent again, if any may be.
-    fn note(&mut self, answers: Vec<Result<()>>, may_retry: bool, number: u32, elapsed: Duration) -> Vec<bool> {
+    fn note(&mut self, answers: Vec<Result<()>>, may_retry: bool, sent: Sent) -> Vec<bool> {
         let retried = |answer: &Result<()>| matches!(answer, Err(error) if may_retry && is_allowed(error, true));
         let again: Vec<bool> = answers.iter().map(retried).collect();
         for ((place, answer), retried) in self.pending.iter().zip(answers).zip(&again) {
             if let Some(outcome) = self.outcomes.get_mut(*place) {
                 let earlier = std::mem::replace(outcome, Ok(()));
                 *outcome = answer.map_err(|error| match earlier {
-                    Err(earlier) => joined(&earlier, recorded(error, number, elapsed)),
-                    Ok(()) if *retried => recorded(error, number, elapsed),
+                    Err(earlier) => joined(&earlier, recorded(error, sent)),
+                    Ok(()) if *retried => recorded(error, sent),
                     Ok(()) => error,
                 });
             }

@@ -74,6 +74,11 @@ pub(super) fn is_allowed(error: &Error, idempotent: bool) -> bool {
         && (idempotent || error.outcome() == Outcome::NotApplied)
 }
 
+/// Whether another endpoint may do what this one didn't. Where too many write one row, they do so everywhere.
+pub(super) fn leads_elsewhere(error: &Error) -> bool {
+    error.kind() != ErrorKind::Throttled
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

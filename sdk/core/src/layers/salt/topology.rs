@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::layout::Layouts;
 use crate::backend::{Backend, Owner, Topology};
+use crate::endpoint::{Endpoint, Endpoints};
 use crate::model::{Key, TableSpec, Value};
 use crate::request::ScanRange;
 
@@ -41,6 +42,26 @@ impl Topology for SaltedTopology {
         match self.stored(table, partition_key) {
             Some((stored, key)) => self.backend.topology().owner_id(&stored, &key),
             None => self.backend.topology().owner_id(table, partition_key),
+        }
+    }
+
+    fn endpoint_count(&self) -> usize {
+        self.backend.topology().endpoint_count()
+    }
+
+    fn only(&self) -> Option<Endpoint> {
+        self.backend.topology().only()
+    }
+
+    fn endpoints(&self, table: &TableSpec, partitions: &mut dyn Iterator<Item = &[Value]>) -> Endpoints {
+        let Some(first) = partitions.next() else { return Endpoints::unknown() };
+        match self.stored(table, first) {
+            Some((stored, first)) => {
+                let others = partitions.filter_map(|key| Some(self.stored(table, key)?.1)).collect::<Vec<_>>();
+                let mut all = std::iter::once(&*first).chain(others.iter().map(Vec::as_slice));
+                self.backend.topology().endpoints(&stored, &mut all)
+            }
+            None => self.backend.topology().endpoints(table, &mut std::iter::once(first).chain(partitions)),
         }
     }
 
