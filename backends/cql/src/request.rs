@@ -25,6 +25,7 @@ use crate::statement::{Shape, Statement, StatementCache, cql, slots};
 
 /// What all requests of one backend share.
 #[derive(Debug, Clone)]
+#[repr(align(128))]
 pub(crate) struct Shared(Arc<State>);
 
 impl Shared {

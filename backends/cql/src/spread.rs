@@ -8,7 +8,7 @@ const COUNTS: usize = 16;
 
 /// What many threads take references to, at every request. A single count of them would go from processor to processor with
 /// each that is taken or dropped, which takes longer than the look-up that leads to it, so each thread has a copy with a count
-/// of its own. Copies should be small.
+/// of its own. Copies should be small, and of a type that is aligned to cache lines, or the counts of several threads share one.
 #[derive(Debug)]
 pub(crate) struct Spread<T>([Arc<T>; COUNTS]);
 

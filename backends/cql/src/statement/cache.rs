@@ -23,6 +23,7 @@ const MAX_DECLARATIONS: usize = 256;
 
 /// A prepared statement and how its answers are read.
 #[derive(Debug, Clone)]
+#[repr(align(128))]
 pub(crate) struct Statement {
     pub(crate) prepared: PreparedStatement,
     /// The columns of the answer; empty for a write.

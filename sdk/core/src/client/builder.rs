@@ -7,7 +7,7 @@ use std::time::Duration;
 use tower::{Layer, Service, ServiceBuilder};
 
 use super::layered::Layered;
-use super::stack::Stack;
+use super::stack::{PerThread, Stack};
 use super::{Client, Shared};
 use crate::backend::{Backend, BackendService};
 use crate::capability::Capability;
@@ -225,14 +225,14 @@ impl ClientBuilder {
         let router = Router::new(Arc::clone(&self.backend));
         // Layers that are off cost little, but those that few use cost nothing: there are two shapes of the stack.
         let stack: Box<dyn Stack> = match self.extras {
-            None => Box::new(
+            None => Box::new(PerThread::new(
                 outer
                     .layer(RouteLayer::new(router.clone()))
                     .layer(self.retry.routed(&router))
                     .layer(self.attempt_timeout)
                     .layer(self.concurrency.routed(&router))
                     .service(inner),
-            ),
+            )),
             Some(extras) => {
                 let circuit = extras.circuit.map_or_else(CircuitLayer::off, |policy| CircuitLayer::new(system, policy));
                 let router = circuit.health().into_iter().fold(router, Router::health);
@@ -242,7 +242,7 @@ impl ClientBuilder {
                 } else {
                     (router, BatchLayer::off())
                 };
-                Box::new(
+                Box::new(PerThread::new(
                     outer
                         .layer(extras.rate_limit)
                         .layer(RouteLayer::new(router.clone()))
@@ -253,7 +253,7 @@ impl ClientBuilder {
                         .layer(self.concurrency.routed(&router))
                         .layer(circuit)
                         .service(inner),
-                )
+                ))
             }
         };
         let shared = Shared {

@@ -56,19 +56,38 @@ impl RetryLayer {
     }
 }
 
-impl<S> Layer<S> for RetryLayer {
+impl<S: Clone> Layer<S> for RetryLayer {
     type Service = RetryService<S>;
 
     fn layer(&self, inner: S) -> RetryService<S> {
-        RetryService { inner, rules: self.rules.clone() }
+        let spare = self.rules.as_ref().map(|rules| Spare { rules: Arc::clone(rules), service: inner.clone() });
+        RetryService { inner, spare: spare.map(Arc::new) }
     }
 }
 
 /// The service of [`RetryLayer`].
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct RetryService<S> {
     inner: S,
-    rules: Option<Arc<Rules>>,
+    spare: Option<Arc<Spare<S>>>,
+}
+
+/// What the attempts after the first need.
+#[derive(Debug)]
+struct Spare<S> {
+    rules: Arc<Rules>,
+    service: S,
+}
+
+impl<S: Clone> Clone for RetryService<S> {
+    /// Requests take references to the spare and its rules, so each clone has its own: threads that have a clone each count apart.
+    fn clone(&self) -> Self {
+        let copy = |spare: &Arc<Spare<S>>| {
+            let rules = Arc::new(Rules::clone(&spare.rules));
+            Arc::new(Spare { rules, service: spare.service.clone() })
+        };
+        Self { inner: self.inner.clone(), spare: self.spare.as_ref().map(copy) }
+    }
 }
 
 impl<S> Service<Request> for RetryService<S>
@@ -85,12 +104,9 @@ where
 
     #[inline(always)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let again = self.rules.as_ref().map(|rules| {
-            Box::new(Again {
-                plan: Plan::new(Arc::clone(rules), request.clone()),
-                // Not the one that is ready: that one is called now, and this one is asked before it is called.
-                service: self.inner.clone(),
-            })
+        let again = self.spare.as_ref().map(|spare| {
+            let plan = Plan::new(Arc::clone(&spare.rules), request.clone());
+            Box::new(Again { plan, spare: Arc::clone(spare), service: None })
         });
         RetryFuture { state: State::Sending { attempt: self.inner.call(request) }, again }
     }
@@ -100,7 +116,15 @@ where
 #[derive(Debug)]
 struct Again<S> {
     plan: Plan,
-    service: S,
+    spare: Arc<Spare<S>>,
+    /// Not the service of the first attempt, which was ready for that one alone.
+    service: Option<S>,
+}
+
+impl<S: Clone> Again<S> {
+    fn service(&mut self) -> &mut S {
+        self.service.get_or_insert_with(|| self.spare.service.clone())
+    }
 }
 
 pin_project! {
@@ -125,7 +149,7 @@ pin_project! {
 
 impl<S> Future for RetryFuture<S>
 where
-    S: Service<Request, Response = Response, Error = Error>,
+    S: Service<Request, Response = Response, Error = Error> + Clone,
 {
     type Output = Result<Response>;
 
@@ -145,9 +169,10 @@ where
                     continue;
                 }
                 StateProj::Readying => match this.again {
-                    Some(again) => match ready!(again.service.poll_ready(context)) {
+                    Some(again) => match ready!(again.service().poll_ready(context)) {
                         Ok(()) => {
-                            let attempt = again.service.call(again.plan.send());
+                            let request = again.plan.send();
+                            let attempt = again.service().call(request);
                             this.state.set(State::Sending { attempt });
                             continue;
                         }

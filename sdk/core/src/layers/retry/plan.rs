@@ -15,7 +15,7 @@ use crate::request::{Action, Request, Write};
 use crate::response::Response;
 
 /// What holds for all requests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) policy: RetryPolicy,
     pub(super) router: Option<Router>,
