@@ -82,6 +82,12 @@ pub trait Topology: Send + Sync {
         Endpoints::unknown()
     }
 
+    /// The [numbers](Self::owner_id) for the owners of many partitions, in their order. A backend overrides it where one look at
+    /// the cluster serves them all.
+    fn owner_ids(&self, table: &TableSpec, partition_keys: &[&[Value]]) -> Vec<u64> {
+        partition_keys.iter().map(|partition| self.owner_id(table, partition)).collect()
+    }
+
     /// Whether one request may well have rows of several owners, because something on the way hands them out: then what is
     /// left after the full requests of single owners travels together, instead of as many small ones as there are owners.
     fn joins_owners(&self) -> bool {
@@ -125,6 +131,10 @@ impl Topology for LocalTopology {
 
     fn owner_id(&self, _: &TableSpec, _: &[Value]) -> u64 {
         0
+    }
+
+    fn owner_ids(&self, _: &TableSpec, partition_keys: &[&[Value]]) -> Vec<u64> {
+        vec![0; partition_keys.len()]
     }
 
     fn split(&self, _: &TableSpec, _: usize) -> Vec<ScanRange> {

@@ -60,10 +60,18 @@ impl WriteClock {
 
     /// The next write time: now, or 2 µs behind the last one, which leaves room for the delete half of a replace.
     pub fn next(&self) -> WriteTime {
+        self.many(1).next().unwrap_or(WriteTime::MIN)
+    }
+
+    /// So many write times, each as [`next`](Self::next) would give it while the clock stands still: for one look at the clock.
+    pub fn many(&self, count: u32) -> impl Iterator<Item = WriteTime> + use<> {
         let now = self.clock.micros().max(1);
-        let advance = |last: i64| Some(now.max(last + 2));
+        let span = 2 * i64::from(count.max(1) - 1);
+        let first = |last: i64| now.max(last.saturating_add(2));
+        let advance = |last: i64| Some(first(last).saturating_add(span));
         let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance).unwrap_or_else(|last| last);
-        WriteTime::from_micros(now.max(last + 2)).unwrap_or(WriteTime::MIN)
+        let first = first(last);
+        (0..i64::from(count)).map(move |place| WriteTime::from_micros(first + 2 * place).unwrap_or(WriteTime::MIN))
     }
 
     /// The clock below.
@@ -82,6 +90,9 @@ mod tests {
         let writes = WriteClock::new(clock.clone());
         let times: Vec<i64> = (0..3).map(|_| writes.next().as_micros()).collect();
         assert_eq!(times, [1_000, 1_002, 1_004]);
+        let many: Vec<i64> = writes.many(3).map(WriteTime::as_micros).collect();
+        assert_eq!(many, [1_006, 1_008, 1_010]);
+        assert_eq!(writes.next().as_micros(), 1_012);
         clock.advance(Duration::from_millis(1));
         assert_eq!(writes.clone().next().as_micros(), 2_000);
     }

@@ -1,12 +1,13 @@
 //! Which rows travel together in one request.
 
-use std::cell::RefCell;
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, Hasher};
+use std::sync::LazyLock;
+
+use foldhash::fast::RandomState;
 
 use crate::backend::Topology;
 use crate::codec::ordered::encode_key;
-use crate::error::Result;
-use crate::model::{Key, TableSpec};
+use crate::model::{Column, Key, TableSpec, Value};
 
 /// Which rows are put together into one request.
 ///
@@ -28,19 +29,50 @@ impl Grouping {
         [("off", Self::Off), ("partition", Self::Partition), ("owner", Self::Owner)];
 
     /// Where a row with this full primary key travels.
-    ///
-    /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for a key that doesn't fit the table.
-    pub(crate) fn place(self, topology: &dyn Topology, table: &TableSpec, key: &Key) -> Result<Place> {
-        // Asked for every row: without an allocation each time.
-        thread_local! { static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) } }
-        let (row, partition) = BYTES.with_borrow_mut(|bytes| hashes(table, key, bytes))?;
-        let group = match self {
-            Self::Off => 0,
-            Self::Partition => partition,
-            Self::Owner => topology.owner_id(table, key.prefix(table.partition_len())),
-        };
-        Ok(Place { group, row, partition })
+    pub(crate) fn place(self, topology: &dyn Topology, table: &TableSpec, key: &Key) -> Place {
+        let place = self.ungrouped(table, key);
+        match self {
+            Self::Off | Self::Partition => place,
+            Self::Owner => Place { group: topology.owner_id(table, key.prefix(table.partition_len())), ..place },
+        }
+    }
+
+    /// Where many rows travel, in their order, for one look at the cluster.
+    pub(crate) fn places<'k>(
+        self,
+        topology: &dyn Topology,
+        table: &TableSpec,
+        keys: impl Iterator<Item = &'k Key> + Clone,
+    ) -> Vec<Place> {
+        let mut places: Vec<Place> = keys.clone().map(|key| self.ungrouped(table, key)).collect();
+        if self != Self::Owner {
+            return places;
+        }
+        let (mut partitions, mut last) = (Vec::new(), None);
+        for (key, place) in keys.zip(&places) {
+            if last.replace(place.partition) != Some(place.partition) {
+                partitions.push(key.prefix(table.partition_len()));
+            }
+        }
+        let owners = topology.owner_ids(table, &partitions);
+        for (rows, owner) in places.chunk_by_mut(|a, b| a.partition == b.partition).zip(owners) {
+            for place in rows {
+                place.group = owner;
+            }
+        }
+        places
+    }
+
+    /// Where a row travels, but for its owner.
+    fn ungrouped(self, table: &TableSpec, key: &Key) -> Place {
+        // Seeded anew in each process, so that nobody can make keys that wait for one another.
+        static SEED: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+        let mut hasher = SEED.build_hasher();
+        let (partition, clustering) = key.values().split_at(table.partition_len().min(key.values().len()));
+        identify(partition, table.partition_key(), &mut hasher);
+        let partition = hasher.finish();
+        identify(clustering, table.clustering_key(), &mut hasher);
+        Place { group: if self == Self::Partition { partition } else { 0 }, row: hasher.finish(), partition }
     }
 }
 
@@ -55,23 +87,31 @@ pub(crate) struct Place {
     pub(crate) partition: u64,
 }
 
-/// The hashes of the row and of its partition. They are taken of the encoded key, in which values that are one are the same.
-fn hashes(table: &TableSpec, key: &Key, bytes: &mut Vec<u8>) -> Result<(u64, u64)> {
-    bytes.clear();
-    encode_key(key.prefix(table.partition_len()), table.partition_key(), bytes)?;
-    let partition = hash(bytes);
-    let clustering = key.values().get(table.partition_len()..).unwrap_or_default();
-    if clustering.is_empty() {
-        return Ok((partition, partition));
+/// Hashes values of these columns so that those that are one in a key have the same hash.
+fn identify(values: &[Value], columns: &[Column], hasher: &mut impl Hasher) {
+    for (value, column) in values.iter().zip(columns) {
+        match value {
+            Value::I64(number) | Value::Counter(number) => hasher.write_i64(*number),
+            Value::Timestamp(timestamp) => hasher.write_i64(timestamp.0),
+            Value::Time(time) => hasher.write_i64(time.0),
+            Value::I32(number) => hasher.write_i32(*number),
+            Value::Date(date) => hasher.write_i32(date.0),
+            Value::Uuid(uuid) | Value::TimeUuid(uuid) => hasher.write_u128(uuid.as_u128()),
+            Value::Text(text) => write_bytes(text.as_bytes(), hasher),
+            Value::Blob(bytes) => write_bytes(bytes, hasher),
+            // What has several forms, or is seldom a key. One that fits no column is refused later, wherever it travels.
+            other => {
+                let mut bytes = Vec::new();
+                let _ = encode_key(std::slice::from_ref(other), std::slice::from_ref(column), &mut bytes);
+                write_bytes(&bytes, hasher);
+            }
+        }
     }
-    encode_key(clustering, table.clustering_key(), bytes)?;
-    Ok((hash(bytes), partition))
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
+fn write_bytes(bytes: &[u8], hasher: &mut impl Hasher) {
+    hasher.write_usize(bytes.len());
     hasher.write(bytes);
-    hasher.finish()
 }
 
 /// For maps whose keys are hashes already.
@@ -84,7 +124,9 @@ impl Hasher for U64Hasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = hash(bytes);
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
     }
 
     fn write_u64(&mut self, hash: u64) {
@@ -95,13 +137,27 @@ impl Hasher for U64Hasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::LocalTopology;
-    use crate::model::{Order, Type, Value};
+    use crate::backend::{LocalTopology, Owner};
+    use crate::model::{Decimal, Order, Type};
+    use crate::request::ScanRange;
+
+    /// Partitions are owned by what they are.
+    struct ByFirst;
+
+    impl Topology for ByFirst {
+        fn owner(&self, _: &TableSpec, key: &[Value]) -> Option<Owner> {
+            Some(Owner { node: format!("{key:?}").into(), shard: None, region: None, local: false })
+        }
+
+        fn split(&self, _: &TableSpec, _: usize) -> Vec<ScanRange> {
+            Vec::new()
+        }
+    }
 
     fn place(grouping: Grouping, partition: i64, clustering: i64) -> Place {
         let table = TableSpec::builder("t").partition("p", Type::I64).clustering("c", Type::I64, Order::Ascending);
         let key = Key::new(vec![Value::from(partition), Value::from(clustering)]);
-        grouping.place(&LocalTopology, &table.build().unwrap(), &key).unwrap()
+        grouping.place(&LocalTopology, &table.build().unwrap(), &key)
     }
 
     #[test]
@@ -113,6 +169,34 @@ mod tests {
             let [a, b, c] = groups(grouping);
             assert!(a == b && a == c, "one place owns all");
         }
+    }
+
+    #[test]
+    fn many_rows_travel_where_each_of_them_does() {
+        let table = TableSpec::builder("t").partition("p", Type::I64).clustering("c", Type::I64, Order::Ascending);
+        let table = table.build().unwrap();
+        let keys =
+            [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (3, 2)].map(|(p, c): (i64, i64)| Key::new([p.into(), c.into()]));
+        for grouping in [Grouping::Off, Grouping::Partition, Grouping::Owner] {
+            let all = grouping.places(&ByFirst, &table, keys.iter());
+            assert_eq!(all.len(), keys.len());
+            for (found, key) in all.iter().zip(&keys) {
+                let parts = |place: &Place| (place.group, place.row, place.partition);
+                assert_eq!(parts(found), parts(&grouping.place(&ByFirst, &table, key)));
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_one_in_a_key_make_one_row() {
+        let table =
+            TableSpec::builder("t").partition("p", Type::Decimal).clustering("c", Type::Decimal, Order::Ascending);
+        let table = table.column("v", Type::I64).build().unwrap();
+        let decimal = |unscaled: i64, scale| Value::from(Decimal::new(unscaled, scale));
+        let row = |p, c| Grouping::Off.place(&LocalTopology, &table, &Key::new([p, c])).row;
+        assert_eq!(row(decimal(1, 0), decimal(1, 0)), row(decimal(1, 0), decimal(100, 2)));
+        assert_ne!(row(decimal(1, 0), decimal(1, 0)), row(decimal(100, 2), decimal(1, 0)), "partitions differ by form");
+        assert_ne!(row(decimal(1, 0), decimal(1, 0)), row(decimal(1, 0), decimal(2, 0)));
     }
 
     #[test]

@@ -171,6 +171,11 @@ impl Client {
         self.shared.writes.next()
     }
 
+    /// Write times for so many writes.
+    pub(crate) fn next_write_times(&self, count: usize) -> impl Iterator<Item = WriteTime> + use<> {
+        self.shared.writes.many(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
     /// How many rows go into one request of many, and how many such requests run at a time.
     pub(crate) fn batching(&self) -> (usize, usize) {
         (self.shared.batch_rows, self.shared.batch_concurrency)

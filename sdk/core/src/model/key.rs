@@ -3,12 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{Column, Type, Value};
 use crate::error::{Error, Result};
 
-/// The values of a partition key or of a full primary key, in the order of the declaration. A clone shares them.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Key(Arc<[Value]>);
+/// The values of a partition key or of a full primary key, in the order of the declaration. A clone shares them, unless they
+/// are few and small.
+#[derive(Clone)]
+pub struct Key(Values);
+
+#[derive(Clone)]
+enum Values {
+    /// One or two that have nothing on the heap: to copy them takes less than to count who has them.
+    Small(SmallVec<[Value; 2]>),
+    Shared(Arc<[Value]>),
+}
 
 impl Key {
     /// A key of these values.
@@ -18,37 +28,58 @@ impl Key {
     ///
     /// assert_eq!(Key::new([Value::from(1_i64)]), Key::new(vec![Value::from(1_i64)]));
     /// ```
-    pub fn new(values: impl Into<Arc<[Value]>>) -> Self {
-        Self(values.into())
+    pub fn new(values: impl IntoIterator<Item = Value>) -> Self {
+        Self::gathered(values.into_iter().collect())
+    }
+
+    pub(crate) fn gathered(mut values: SmallVec<[Value; 4]>) -> Self {
+        if values.len() <= 2 && values.iter().all(Value::is_small) {
+            return Self(Values::Small(values.into_iter().collect()));
+        }
+        // Through a slice, which tells their number beforehand.
+        let take = |value: &mut Value| std::mem::replace(value, Value::Bool(false));
+        Self(Values::Shared(values.iter_mut().map(take).collect()))
     }
 
     /// The values.
     pub fn values(&self) -> &[Value] {
-        &self.0
+        match &self.0 {
+            Values::Small(values) => values,
+            Values::Shared(values) => values,
+        }
     }
 
     /// The first `len` values: the partition key of a primary key.
     pub fn prefix(&self, len: usize) -> &[Value] {
-        self.0.get(..len).unwrap_or(&self.0)
+        self.values().get(..len).unwrap_or(self.values())
     }
 
     /// Checks number and types against the columns, and that no value is one that a server would refuse.
     pub(crate) fn check(&self, columns: &[Column]) -> Result<()> {
-        if self.0.len() != columns.len() {
+        let values = self.values();
+        if values.len() != columns.len() {
             let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
             return Err(Error::invalid(format!(
                 "{} key values for {} key columns; give ({})",
-                self.0.len(),
+                values.len(),
                 columns.len(),
                 names.join(", ")
             )));
         }
-        columns.iter().zip(&*self.0).try_for_each(|(column, value)| check_value(column, value))
+        columns.iter().zip(values).try_for_each(|(column, value)| check_value(column, value))
     }
 }
 
 /// Checks one value against its column.
+#[inline]
 pub(crate) fn check_value(column: &Column, value: &Value) -> Result<()> {
+    if value.ty() == column.ty && !matches!(value, Value::Time(_) | Value::TimeUuid(_)) {
+        return Ok(());
+    }
+    check_rare(column, value)
+}
+
+fn check_rare(column: &Column, value: &Value) -> Result<()> {
     let fault = match value {
         value if value.ty() != column.ty => format!("has type {}, but the column is {}", value.ty(), column.ty),
         Value::Time(time) if !time.is_valid() => format!("{} ns is not a time of the day", time.0),
@@ -68,14 +99,32 @@ impl From<Vec<Value>> for Key {
 
 impl FromIterator<Value> for Key {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Self {
-        Self(values.into_iter().collect())
+        Self::new(values)
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.values() == other.values()
+    }
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Self::new([])
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Key").field(&self.values()).finish()
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(")?;
-        for (place, value) in self.0.iter().enumerate() {
+        for (place, value) in self.values().iter().enumerate() {
             if place > 0 {
                 f.write_str(", ")?;
             }

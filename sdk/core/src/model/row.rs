@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::{Key, TableSpec, Value, WriteTime};
 use crate::error::{Error, Result};
 
@@ -50,6 +52,29 @@ impl Row {
     /// The present columns, in the order in which they were set, or of the table for a row that was read.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.columns.iter().map(|(name, value)| (&**name, value))
+    }
+}
+
+/// The values of the present value columns of a row, each with its column's index. Those of few columns take no allocation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RowValues(SmallVec<[(usize, Value); 4]>);
+
+impl RowValues {
+    /// Adds a value.
+    pub fn push(&mut self, column: usize, value: Value) {
+        self.0.push((column, value));
+    }
+
+    /// Moves the values out one by one; others of no meaning stay in their places. That it goes through a slice tells what
+    /// gathers them their number beforehand.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = (usize, Value)> + '_ {
+        self.0.iter_mut().map(|(column, value)| (*column, std::mem::replace(value, Value::Bool(false))))
+    }
+}
+
+impl FromIterator<(usize, Value)> for RowValues {
+    fn from_iter<I: IntoIterator<Item = (usize, Value)>>(values: I) -> Self {
+        Self(values.into_iter().collect())
     }
 }
 

@@ -77,6 +77,11 @@ impl Value {
         }
     }
 
+    /// Whether all of it is in place.
+    pub(crate) fn is_small(&self) -> bool {
+        !matches!(self, Self::Text(_) | Self::Blob(_) | Self::Decimal(_) | Self::Varint(_))
+    }
+
     /// How many bytes it takes on the wire; what size limits are checked against.
     pub fn size(&self) -> usize {
         match self {

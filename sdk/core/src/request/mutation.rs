@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{Key, Ttl, Value, WriteTime};
+use crate::error::Result;
+use crate::model::{Key, TableSpec, ToRow, Ttl, Value, WriteTime};
 
 /// A write of one row, or the delete of a partition: atomic, idempotent, and at one write time. A clone shares its key and
 /// cells, so that to keep one for another attempt costs next to nothing.
@@ -59,6 +60,12 @@ impl Mutation {
         Self { key, write_time, wipe: Wipe::Nothing, marker, cells }
     }
 
+    /// Puts the present columns of a row, as long as the table's default says, at a time that is yet to be set.
+    pub(crate) fn put_row<R: ToRow + ?Sized>(row: &R, spec: &TableSpec) -> Result<Self> {
+        let (key, mut values) = row.to_row(spec)?;
+        Ok(Self::put(key, WriteTime::MIN, values.take(), Ttl::TableDefault))
+    }
+
     /// Deletes a row.
     pub fn delete_row(key: Key, write_time: WriteTime) -> Self {
         Self { key, write_time, wipe: Wipe::Row, marker: None, cells: Arc::default() }
@@ -86,6 +93,9 @@ impl Mutation {
     /// The same mutation, whose columns live this long.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Ttl) -> Self {
+        if self.ttls().all(|own| own == ttl) {
+            return self;
+        }
         self.marker = self.marker.map(|_| ttl);
         for cell in self.cells_mut() {
             if let CellWrite::Put(_, cell_ttl) = &mut cell.write {
@@ -93,6 +103,14 @@ impl Mutation {
             }
         }
         self
+    }
+
+    fn ttls(&self) -> impl Iterator<Item = Ttl> {
+        let puts = self.cells.iter().filter_map(|cell| match cell.write {
+            CellWrite::Put(_, ttl) => Some(ttl),
+            CellWrite::Delete => None,
+        });
+        puts.chain(self.marker)
     }
 
     /// Its cells, to be changed: its own ones, copied if a clone has them too.

@@ -1,5 +1,7 @@
 //! What waits and what is under way: who may be sent next, and what became of it.
 
+use std::collections::hash_map::Entry;
+use std::collections::vec_deque::Drain;
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 use std::iter::once;
@@ -33,7 +35,11 @@ pub(crate) struct Caps {
 #[derive(Debug)]
 pub(crate) struct Buffer {
     caps: Caps,
-    rows: ByHash<Row>,
+    /// Where the first write of each row is that has no outcome, by the hash of the row's key. Rows whose hashes are the same by
+    /// chance wait for one another.
+    rows: ByHash<Spot>,
+    /// Writes that wait for an earlier one of their row, by the same hash. Hardly ever are there any.
+    later: ByHash<VecDeque<Item>>,
     groups: ByHash<Group>,
     /// Groups that have something to send, in the order in which they came to have it.
     ready: VecDeque<u64>,
@@ -47,19 +53,17 @@ pub(crate) struct Buffer {
     report: StreamReport,
 }
 
-/// All writes of one row, by the hash of its key. Rows whose hashes are the same by chance wait for one another.
-#[derive(Debug)]
-struct Row {
+/// The place of a write: so many were put into the queue of its group before it.
+#[derive(Debug, Clone, Copy)]
+struct Spot {
     group: u64,
-    is_under_way: bool,
-    /// What is sent next, and what after it where it can't be folded. Hardly ever more than one.
-    next: Option<Item>,
-    later: VecDeque<Item>,
+    number: u64,
 }
 
 /// What is sent for one or more rows that were added.
 #[derive(Debug)]
 struct Item {
+    hash: u64,
     mutation: Mutation,
     bytes: usize,
     ticket: Ticket,
@@ -77,7 +81,9 @@ struct Ticket {
 
 #[derive(Debug, Default)]
 struct Group {
-    queue: VecDeque<u64>,
+    queue: VecDeque<Item>,
+    /// How many left the queue: the number of the first that is in it.
+    left: u64,
     bytes: usize,
     under_way: usize,
     is_ready: bool,
@@ -111,6 +117,7 @@ impl Buffer {
         Self {
             caps,
             rows: ByHash::default(),
+            later: ByHash::default(),
             groups: ByHash::default(),
             ready: VecDeque::new(),
             holds: false,
@@ -136,21 +143,20 @@ impl Buffer {
         Self { replaces, ..self }
     }
 
-    /// Moves all that waits into one group, the rows of each side by side.
+    /// Moves all that waits into one group, the rows of each side by side, unless it is in one already.
     fn join(&mut self) {
-        let mut rest = Group::default();
-        for group in self.groups.values_mut().filter(|group| !group.is_ready) {
-            rest.bytes += std::mem::take(&mut group.bytes);
-            rest.queue.append(&mut group.queue);
+        let waits = |group: &&mut Group| !group.is_ready && !group.queue.is_empty();
+        if self.groups.values_mut().filter(waits).count() < 2 {
+            return;
         }
-        for hash in &rest.queue {
-            if let Some(row) = self.rows.get_mut(hash) {
-                row.group = REST;
+        let mut rest = self.groups.remove(&REST).unwrap_or_default();
+        for group in self.groups.values_mut().filter(|group| !group.is_ready) {
+            for item in group.empty() {
+                self.rows.insert(item.hash, Spot { group: REST, number: rest.next_number() });
+                rest.push(item);
             }
         }
-        let group = self.groups.entry(REST).or_default();
-        group.bytes += rest.bytes;
-        group.queue.append(&mut rest.queue);
+        self.groups.insert(REST, rest);
     }
 
     /// Lets all that waits now go, full or not.
@@ -180,32 +186,40 @@ impl Buffer {
         self.epochs.first()
     }
 
-    /// Adds a row, behind all earlier writes of it. Its place is what failures tell it by.
-    pub(crate) fn add(&mut self, place: u64, key: Place, mutation: Mutation, receipt: Option<Receiver>) {
+    /// Adds a row of so many bytes, behind all earlier writes of it. Its place is what failures tell it by.
+    pub(crate) fn add(&mut self, place: u64, key: Place, mutation: Mutation, bytes: usize, receipt: Option<Receiver>) {
         self.report.added += 1;
-        let (bytes, hash, group) = (mutation.size(), key.row, key.group);
         let ticket = Ticket { place, epoch: self.epochs.add(), bytes, receipt };
-        let item = Item { mutation, bytes, ticket, folded: Vec::new() };
-        let row = self.rows.entry(hash).or_insert_with(|| Row {
-            group,
-            is_under_way: false,
-            next: None,
-            later: VecDeque::new(),
-        });
-        let (group, before) = (row.group, row.waiting_bytes());
-        let is_new = row.add(item, self.replaces);
-        let grown = row.waiting_bytes();
-        if !row.is_under_way {
-            self.wait(group, is_new.then_some(hash), grown, before);
+        let item = Item { hash: key.row, mutation, bytes, ticket, folded: Vec::new() };
+        match self.rows.entry(key.row) {
+            Entry::Vacant(row) => {
+                let group = self.groups.entry(key.group).or_default();
+                row.insert(Spot { group: key.group, number: group.next_number() });
+                group.push(item);
+                self.make_ready(key.group);
+            }
+            Entry::Occupied(row) => {
+                let spot = *row.get();
+                self.add_behind(spot, item);
+            }
         }
     }
 
-    /// Puts a row into the queue of its group, or notes that what waits there has grown.
-    fn wait(&mut self, id: u64, new: Option<u64>, bytes: usize, before: usize) {
-        let group = self.groups.entry(id).or_default();
-        group.bytes = (group.bytes + bytes).saturating_sub(before);
-        group.queue.extend(new);
-        self.make_ready(id);
+    /// Adds a write behind others of its row, or of one that has the same hash: to the last of them that waits, or behind it.
+    fn add_behind(&mut self, spot: Spot, item: Item) {
+        let (hash, replaces) = (item.hash, self.replaces);
+        let unfolded = if let Some(last) = self.later.get_mut(&hash).and_then(VecDeque::back_mut) {
+            last.fold(item, replaces)
+        } else if let Some(group) = self.groups.get_mut(&spot.group) {
+            let unfolded = group.fold(spot.number, item, replaces);
+            self.make_ready(spot.group);
+            unfolded
+        } else {
+            Some(item)
+        };
+        if let Some(item) = unfolded {
+            self.later.entry(hash).or_default().push_back(item);
+        }
     }
 
     fn make_ready(&mut self, id: u64) {
@@ -232,29 +246,15 @@ impl Buffer {
         let group = self.groups.get_mut(&id)?;
         group.is_ready = false;
         group.under_way += 1;
-        let most = group.queue.len().min(self.caps.rows);
-        let mut batch =
-            Batch { mutations: Vec::with_capacity(most), sent: Sent { group: id, rows: Vec::with_capacity(most) } };
-        let mut bytes = 0;
-        while let Some(hash) = group.queue.front().filter(|_| batch.mutations.len() < most) {
-            let row = self.rows.get_mut(hash);
-            let size = row.as_ref().map_or(0, |row| row.waiting_bytes());
-            if bytes + size > self.caps.bytes && !batch.mutations.is_empty() {
-                break;
-            }
-            bytes += size;
-            if let Some(row) = row
-                && let Some(item) = row.next.take()
-            {
-                row.is_under_way = true;
-                batch.sent.rows.push((*hash, item.ticket, item.folded));
-                batch.mutations.push(item.mutation);
-            }
-            group.queue.pop_front();
+        let taken = group.take(self.caps);
+        let mut mutations = Vec::with_capacity(taken.len());
+        let mut rows = Vec::with_capacity(taken.len());
+        for Item { hash, mutation, ticket, folded, .. } in taken {
+            mutations.push(mutation);
+            rows.push((hash, ticket, folded));
         }
-        group.bytes = group.bytes.saturating_sub(bytes);
         self.make_ready(id);
-        Some(batch)
+        Some(Batch { mutations, sent: Sent { group: id, rows } })
     }
 
     /// Ends a request: tells its rows what became of them, and lets later writes of them go.
@@ -265,14 +265,20 @@ impl Buffer {
             group.under_way = group.under_way.saturating_sub(1);
         }
         for ((hash, ticket, folded), outcome) in sent.rows.into_iter().zip(outcomes) {
-            for ticket in once(ticket).chain(folded) {
-                let outcome = outcome.as_ref().copied().map_err(Error::share);
-                self.finish(ticket, outcome, &mut ended);
-            }
+            self.finish_all(ticket, folded, outcome, &mut ended);
             self.go_on(hash);
         }
         self.make_ready(sent.group);
         ended
+    }
+
+    fn finish_all(&mut self, ticket: Ticket, folded: Vec<Ticket>, outcome: Result<()>, ended: &mut Ended) {
+        if folded.is_empty() {
+            return self.finish(ticket, outcome, ended);
+        }
+        for ticket in once(ticket).chain(folded) {
+            self.finish(ticket, outcome.as_ref().copied().map_err(Error::share), ended);
+        }
     }
 
     fn finish(&mut self, ticket: Ticket, outcome: Result<()>, ended: &mut Ended) {
@@ -291,81 +297,111 @@ impl Buffer {
 
     /// A write of this row has ended.
     fn go_on(&mut self, hash: u64) {
-        let Some(row) = self.rows.get_mut(&hash) else { return };
-        row.is_under_way = false;
-        row.next = row.next.take().or_else(|| row.later.pop_front());
-        if row.next.is_none() {
-            self.rows.remove(&hash);
+        let Entry::Occupied(mut row) = self.rows.entry(hash) else { return };
+        let Some((item, is_last)) =
+            self.later.get_mut(&hash).and_then(|later| Some((later.pop_front()?, later.is_empty())))
+        else {
+            row.remove();
             return;
+        };
+        if is_last {
+            self.later.remove(&hash);
         }
-        let (group, bytes) = (row.group, row.waiting_bytes());
-        self.wait(group, Some(hash), bytes, 0);
+        let group = self.groups.entry(row.get().group).or_default();
+        row.get_mut().number = group.next_number();
+        group.push(item);
     }
 
     /// Gives up all that waits.
     pub(super) fn give_up(&mut self, error: &Error) -> Ended {
         let mut ended = Ended::default();
-        let mut items = Vec::new();
-        self.rows.retain(|_, row| {
-            items.extend(row.next.take());
-            items.extend(row.later.drain(..));
-            row.is_under_way
-        });
+        let mut items: Vec<Item> = self.later.drain().flat_map(|(_, later)| later).collect();
         self.ready.clear();
-        self.groups.retain(|_, group| {
-            group.queue.clear();
-            (group.bytes, group.is_ready) = (0, false);
-            group.under_way > 0
-        });
+        for group in self.groups.values_mut() {
+            items.extend(group.empty());
+            group.is_ready = false;
+        }
+        let groups = &self.groups;
+        self.rows.retain(|_, spot| groups.get(&spot.group).is_some_and(|group| spot.number < group.left));
+        self.groups.retain(|_, group| group.under_way > 0);
         items.sort_by_key(|item| item.ticket.place);
         for item in items {
-            for ticket in once(item.ticket).chain(item.folded) {
-                self.finish(ticket, Err(error.share()), &mut ended);
-            }
+            self.finish_all(item.ticket, item.folded, Err(error.share()), &mut ended);
         }
         ended
     }
 }
 
-impl Row {
-    /// Adds a write; tells whether nothing of this row waited before.
-    fn add(&mut self, item: Item, replaces: bool) -> bool {
-        let last = self.later.back_mut().or(self.next.as_mut());
-        let is_allowed = |last: &Mutation| {
-            replaces || last.wipe == Wipe::Nothing || item.mutation.wipe != Wipe::Nothing || item.mutation.is_delete()
-        };
-        match last {
-            // Two rows of one hash, or one row written in two ways, such as 1.0 and 1.00, go one after the other.
-            Some(last) if last.mutation.key == item.mutation.key && is_allowed(&last.mutation) => {
-                last.mutation.fold(item.mutation);
-                last.bytes = last.mutation.size();
-                last.folded.push(item.ticket);
-                false
-            }
-            Some(_) => {
-                self.later.push_back(item);
-                false
-            }
-            None => {
-                self.next = Some(item);
-                true
-            }
+impl Item {
+    /// Adds a later write to this one; gives it back if that can't be.
+    fn fold(&mut self, later: Self, replaces: bool) -> Option<Self> {
+        // Two rows of one hash, or one row written in two ways, such as 1.0 and 1.00, go one after the other.
+        let (first, next) = (&self.mutation, &later.mutation);
+        let is_allowed = replaces || first.wipe == Wipe::Nothing || next.wipe != Wipe::Nothing || next.is_delete();
+        if first.key != next.key || !is_allowed {
+            return Some(later);
         }
-    }
-
-    /// The bytes of what is sent next.
-    fn waiting_bytes(&self) -> usize {
-        self.next.as_ref().map_or(0, |item| item.bytes)
+        self.mutation.fold(later.mutation);
+        self.bytes = self.mutation.size();
+        self.folded.push(later.ticket);
+        None
     }
 }
 
 impl Group {
+    /// The number of the next write that is put into the queue.
+    fn next_number(&self) -> u64 {
+        self.left + to_u64(self.queue.len())
+    }
+
+    fn push(&mut self, item: Item) {
+        self.bytes += item.bytes;
+        self.queue.push_back(item);
+    }
+
+    /// Folds a later write into the one of this number; gives it back if that can't be, or the number has left.
+    fn fold(&mut self, number: u64, later: Item, replaces: bool) -> Option<Item> {
+        let place = number.checked_sub(self.left).and_then(|place| usize::try_from(place).ok());
+        let Some(first) = place.and_then(|place| self.queue.get_mut(place)) else { return Some(later) };
+        let before = first.bytes;
+        let unfolded = first.fold(later, replaces);
+        self.bytes = (self.bytes + first.bytes).saturating_sub(before);
+        unfolded
+    }
+
+    /// Takes out what goes into one request.
+    fn take(&mut self, caps: Caps) -> Drain<'_, Item> {
+        let mut bytes = 0;
+        let mut count = 0;
+        for item in self.queue.iter().take(caps.rows) {
+            if bytes + item.bytes > caps.bytes && count > 0 {
+                break;
+            }
+            bytes += item.bytes;
+            count += 1;
+        }
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.left += to_u64(count);
+        self.queue.drain(..count)
+    }
+
+    /// Takes out all that waits.
+    fn empty(&mut self) -> VecDeque<Item> {
+        self.left = self.next_number();
+        self.bytes = 0;
+        std::mem::take(&mut self.queue)
+    }
+
     /// A request that isn't full goes when no other of its group is under way: while the wire is free nothing waits, and
     /// while it isn't, requests fill up by themselves (RFC 896). Full ones always go.
     fn may_go(&self, caps: Caps, holds: bool) -> bool {
         let is_full = self.queue.len() >= caps.rows || self.bytes >= caps.bytes;
         !self.queue.is_empty() && (is_full || (self.under_way == 0 && !holds))
     }
+}
+
+fn to_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// The error of rows that are given up.

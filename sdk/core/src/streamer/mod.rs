@@ -222,9 +222,9 @@ impl Shared {
     }
 
     fn put<R: ToRow + ?Sized>(&self, row: &R) -> Result<Prepared> {
-        let (key, values) = row.to_row(self.table.spec())?;
+        let put = Mutation::put_row(row, self.table.spec())?;
         let ttl = self.ttl.as_ref().map_err(Error::share)?;
-        self.prepare(Mutation::put(key, WriteTime::MIN, values, *ttl))
+        self.prepare(put.with_ttl(*ttl))
     }
 
     fn prepare(&self, mutation: Mutation) -> Result<Prepared> {
@@ -235,7 +235,7 @@ impl Shared {
             Error::new(ErrorKind::TooLarge, message)
         })?;
         let topology = self.table.client().topology();
-        let key = self.grouping.place(topology, self.table.spec(), &mutation.key)?;
+        let key = self.grouping.place(topology, self.table.spec(), &mutation.key);
         Ok(Prepared { key, mutation, bytes })
     }
 
@@ -279,15 +279,17 @@ impl Shared {
         // Under the lock, so that the order of write times is the order of rows.
         mutation.write_time = self.table.client().next_write_time();
         let place = state.buffer.report().added;
-        state.buffer.add(place, key, mutation, Some(sender));
-        drop(state);
-        self.send();
+        state.buffer.add(place, key, mutation, usize::try_from(bytes).unwrap_or(usize::MAX), Some(sender));
+        self.send_from(state);
         Ok(Receipt::new(place, receiver))
     }
 
     /// Starts a task if there is something to send.
     fn send(self: &Arc<Self>) {
-        let mut state = self.state();
+        self.send_from(self.state());
+    }
+
+    fn send_from(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         if !state.buffer.is_ready() || state.senders >= self.most_senders {
             return;
         }

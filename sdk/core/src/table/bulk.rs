@@ -14,8 +14,8 @@ use tokio::task::coop::consume_budget;
 
 use super::{Table, projection, request_options};
 use crate::error::{Error, Outcome, Result};
-use crate::grouping::Grouping;
-use crate::model::{FromRow, Key, RowParts, StoredRow, ToRow, Ttl};
+use crate::grouping::{Grouping, Place};
+use crate::model::{FromRow, Key, StoredRow, ToRow, Ttl};
 use crate::request::{Mutation, Projection, Read, Request, RequestOptions, Write};
 use crate::response::Response;
 use crate::streamer::buffer::{Batch, Buffer, Caps, Sent};
@@ -33,7 +33,8 @@ const CHUNK: usize = 64;
 #[must_use = "a put is sent when it is awaited"]
 pub struct PutAll<'a> {
     table: &'a Table,
-    rows: BoxStream<'a, Result<RowParts>>,
+    /// Puts without a write time, as many at a time as are at hand.
+    rows: BoxStream<'a, Vec<Result<Mutation>>>,
     ttl: Result<Ttl>,
     rows_per_request: usize,
     concurrency: usize,
@@ -44,7 +45,7 @@ pub struct PutAll<'a> {
 impl<'a> PutAll<'a> {
     pub(super) fn new<R: ToRow>(table: &'a Table, rows: impl Stream<Item = R> + Send + 'a) -> Self {
         let (rows_per_request, concurrency) = table.client.batching();
-        let rows = rows.map(|row| row.to_row(&table.spec)).boxed();
+        let rows = rows.map(|row| Mutation::put_row(&row, &table.spec)).ready_chunks(CHUNK).boxed();
         let (ttl, grouping, options) = (Ok(Ttl::TableDefault), table.client.grouping(), RequestOptions::default());
         Self { table, rows, ttl, rows_per_request, concurrency, grouping, options }
     }
@@ -79,7 +80,7 @@ impl<'a> PutAll<'a> {
         let ttl = self.ttl?;
         let limits = self.table.client.capabilities().limits();
         let caps = Caps { rows: self.rows_per_request.min(limits.batch_rows).max(1), bytes: limits.batch_bytes };
-        let mut rows = self.rows.ready_chunks(CHUNK).fuse();
+        let mut rows = self.rows.fuse();
         let mut pending = Pending::new(self.table, self.grouping, ttl, caps);
         let mut requests = FuturesUnordered::new();
         loop {
@@ -134,22 +135,27 @@ impl<'a> Pending<'a> {
         self.rows == 0
     }
 
-    fn add(&mut self, rows: Vec<Result<RowParts>>) {
+    fn add(&mut self, rows: Vec<Result<Mutation>>) {
+        let client = &self.table.client;
+        let keys = rows.iter().filter_map(|row| row.as_ref().ok()).map(|put| &put.key);
+        let mut places = self.grouping.places(client.topology(), &self.table.spec, keys).into_iter();
+        let mut times = client.next_write_times(rows.len());
         for row in rows {
-            let added = row.and_then(|row| self.add_row(row));
+            let added = row.map(|put| {
+                if let (Some(place), Some(time)) = (places.next(), times.next()) {
+                    self.add_row(place, Mutation { write_time: time, ..put.with_ttl(self.ttl) });
+                }
+            });
             self.outcomes.push(added);
         }
     }
 
     /// Adds a row. It counts as applied until it fails.
-    fn add_row(&mut self, (key, values): RowParts) -> Result<()> {
-        let client = &self.table.client;
-        let place = self.grouping.place(client.topology(), &self.table.spec, &key)?;
-        let mutation = Mutation::put(key, client.next_write_time(), values, self.ttl);
+    fn add_row(&mut self, place: Place, mutation: Mutation) {
+        let bytes = mutation.size();
         self.rows += 1;
-        self.bytes += mutation.size();
-        self.buffer.add(to_u64(self.outcomes.len()), place, mutation, None);
-        Ok(())
+        self.bytes += bytes;
+        self.buffer.add(to_u64(self.outcomes.len()), place, mutation, bytes, None);
     }
 
     /// The next request. One that isn't full waits until there are no more rows, or no room for them.
@@ -264,7 +270,7 @@ impl<'a, T: FromRow> GetAll<'a, T> {
         let mut rows: Vec<Option<StoredRow>> = Vec::new();
         let keys = self.keys?;
         rows.resize_with(keys.len(), || None);
-        let requests = requests(self.table, keys, self.rows_per_request)?;
+        let requests = requests(self.table, keys, self.rows_per_request);
         let (table, options, columns) = (self.table, self.options, self.projection);
         let read = |(places, keys): (Vec<usize>, Vec<Key>)| {
             let read = Read::GetAll { keys, columns: columns.clone() };
@@ -285,17 +291,18 @@ impl<'a, T: FromRow> GetAll<'a, T> {
 }
 
 /// Cuts keys into requests by the client's grouping, each key with its place in the caller's order.
-fn requests(table: &Table, keys: Vec<Key>, most: usize) -> Result<Vec<(Vec<usize>, Vec<Key>)>> {
+fn requests(table: &Table, keys: Vec<Key>, most: usize) -> Vec<(Vec<usize>, Vec<Key>)> {
     let (grouping, topology) = (table.client.grouping(), table.client.topology());
     // One request takes them all, whoever owns them.
     if topology.joins_owners() && !keys.is_empty() && keys.len() <= most {
-        return Ok(vec![((0..keys.len()).collect(), keys)]);
+        return vec![((0..keys.len()).collect(), keys)];
     }
     let mut full = Vec::new();
     let mut groups: HashMap<u64, (Vec<usize>, Vec<Key>)> = HashMap::new();
-    for (place, key) in keys.into_iter().enumerate() {
-        let group = groups.entry(grouping.place(topology, &table.spec, &key)?.group).or_default();
-        group.0.push(place);
+    let places = grouping.places(topology, &table.spec, keys.iter());
+    for ((index, key), place) in keys.into_iter().enumerate().zip(places) {
+        let group = groups.entry(place.group).or_default();
+        group.0.push(index);
         group.1.push(key);
         if group.0.len() >= most {
             full.push(std::mem::take(group));
@@ -311,7 +318,7 @@ fn requests(table: &Table, keys: Vec<Key>, most: usize) -> Result<Vec<(Vec<usize
     } else {
         full.extend(left);
     }
-    Ok(full)
+    full
 }
 
 impl<'a, T: FromRow + Send + 'a> IntoFuture for GetAll<'a, T> {

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt};
 
 use super::{Table, request_options};
 use crate::error::Result;
-use crate::model::{Key, Row, ToValue, Ttl, Value, WriteTime};
+use crate::model::{Key, Row, ToValue, Ttl};
 use crate::request::{Condition, Mutation, Request, RequestOptions, SerialConsistency, Write};
 
 /// An increment of counters of one row; await it to send it.
@@ -61,7 +61,7 @@ impl<'a> IntoFuture for Increment<'a> {
 #[must_use = "a conditional put is sent when it is awaited"]
 pub struct CompareAndPut<'a> {
     table: &'a Table,
-    row: Result<(Key, Vec<(usize, Value)>)>,
+    mutation: Result<Mutation>,
     condition: Condition,
     ttl: Result<Ttl>,
     options: RequestOptions,
@@ -77,9 +77,9 @@ pub struct Compared {
 }
 
 impl<'a> CompareAndPut<'a> {
-    pub(super) fn new(table: &'a Table, row: Result<(Key, Vec<(usize, Value)>)>) -> Self {
+    pub(super) fn new(table: &'a Table, mutation: Result<Mutation>) -> Self {
         let options = RequestOptions::default();
-        Self { table, row, condition: Condition::RowAbsent, ttl: Ok(Ttl::TableDefault), options }
+        Self { table, mutation, condition: Condition::RowAbsent, ttl: Ok(Ttl::TableDefault), options }
     }
 
     /// Puts if the row doesn't exist; the default.
@@ -92,7 +92,7 @@ impl<'a> CompareAndPut<'a> {
     pub fn if_column_absent(mut self, column: &str) -> Self {
         match self.table.spec.require(column) {
             Ok(index) => self.condition = Condition::ColumnAbsent(index),
-            Err(error) => self.row = Err(error),
+            Err(error) => self.mutation = Err(error),
         }
         self
     }
@@ -106,7 +106,7 @@ impl<'a> CompareAndPut<'a> {
         });
         match condition {
             Ok(condition) => self.condition = condition,
-            Err(error) => self.row = Err(error),
+            Err(error) => self.mutation = Err(error),
         }
         self
     }
@@ -126,8 +126,7 @@ impl<'a> CompareAndPut<'a> {
     request_options!();
 
     async fn send(self) -> Result<Compared> {
-        let (key, values) = self.row?;
-        let mutation = Mutation::put(key, WriteTime::MIN, values, self.ttl?);
+        let mutation = self.mutation?.with_ttl(self.ttl?);
         let write = Write::CompareAndPut { mutation, condition: self.condition };
         let request = Request::write(self.table.spec.clone(), write).with_options(self.options);
         let comparison = self.table.client.call(request).await?.into_comparison()?;

@@ -24,6 +24,7 @@ pub use self::write::{Delete, Put};
 use crate::client::Client;
 use crate::error::Result;
 use crate::model::{FromRow, TableSpec, ToKey, ToRow};
+use crate::request::Mutation;
 use crate::streamer::StreamerBuilder;
 
 /// A table of a [`Client`], made by [`Client::table`]. Clones cost two reference counts.
@@ -53,7 +54,7 @@ impl Table {
 
     /// Puts the present columns of a row; the others stay as they are. Idempotent: its write time is fixed here.
     pub fn put<R: ToRow + ?Sized>(&self, row: &R) -> Put<'_> {
-        Put::new(self, row.to_row(&self.spec))
+        Put::new(self, Mutation::put_row(row, &self.spec))
     }
 
     /// Puts many rows, put together into requests by [owner](crate::Grouping); each row has an outcome of its own, and only
@@ -117,7 +118,7 @@ impl Table {
     /// The server decides when it happens. Don't mix it with plain puts of the same columns that carry write times of their
     /// own: a plain write ahead of the server's clock hides it.
     pub fn compare_and_put<R: ToRow + ?Sized>(&self, row: &R) -> CompareAndPut<'_> {
-        CompareAndPut::new(self, row.to_row(&self.spec))
+        CompareAndPut::new(self, Mutation::put_row(row, &self.spec))
     }
 
     /// Reads rows of one partition, in clustering order.

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt};
 
 use super::{Table, request_options};
 use crate::error::{Error, Result};
-use crate::model::{Key, Ttl, Value, WriteTime};
+use crate::model::{Key, Ttl, WriteTime};
 use crate::request::{Mutation, Request, RequestOptions, Write};
 
 /// A put of one row; await it to send it.
@@ -15,7 +15,7 @@ use crate::request::{Mutation, Request, RequestOptions, Write};
 #[must_use = "a put is sent when it is awaited"]
 pub struct Put<'a> {
     table: &'a Table,
-    row: Result<(Key, Vec<(usize, Value)>)>,
+    mutation: Result<Mutation>,
     ttl: Result<Ttl>,
     write_time: Option<WriteTime>,
     replace: bool,
@@ -23,10 +23,10 @@ pub struct Put<'a> {
 }
 
 impl<'a> Put<'a> {
-    pub(super) fn new(table: &'a Table, row: Result<(Key, Vec<(usize, Value)>)>) -> Self {
+    pub(super) fn new(table: &'a Table, mutation: Result<Mutation>) -> Self {
         Self {
             table,
-            row,
+            mutation,
             ttl: Ok(Ttl::TableDefault),
             write_time: None,
             replace: false,
@@ -61,9 +61,8 @@ impl<'a> Put<'a> {
     request_options!();
 
     async fn send(self) -> Result<()> {
-        let (key, values) = self.row?;
-        let time = self.write_time.unwrap_or_else(|| self.table.client.next_write_time());
-        let put = Mutation::put(key, time, values, self.ttl?);
+        let mut put = self.mutation?.with_ttl(self.ttl?);
+        put.write_time = self.write_time.unwrap_or_else(|| self.table.client.next_write_time());
         let mutation = if self.replace { put.replacing() } else { put };
         apply(self.table, mutation, self.options).await
     }

@@ -39,8 +39,8 @@ impl<S: Inner> Queues<S> {
     /// Lets a request go on, with a slot if it is one that may be joined, or queues it.
     pub(super) fn admit(self: &Arc<Self>, request: Request) -> Result<(Request, Option<Slot<S>>), Ticket> {
         let topology = self.setting.backend.topology();
-        let place = |(table, key)| Some((Arc::clone(table), self.setting.grouping.place(topology, table, key).ok()?));
-        let found = row(&request.action).and_then(place);
+        let place = |(table, key)| (Arc::clone(table), self.setting.grouping.place(topology, table, key));
+        let found = row(&request.action).map(place);
         let (Some((table, place)), Ok(runtime)) = (found, Handle::try_current()) else { return Ok((request, None)) };
         let key = GroupKey::new(&table, place.group, &request);
         let mut groups = self.groups();

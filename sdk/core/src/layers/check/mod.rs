@@ -147,10 +147,10 @@ fn next_outcome(sent: &mut impl Iterator<Item = Result<()>>, failure: Option<&Er
 impl Rules {
     /// Takes out the mutations that are wrong, with their places and faults.
     fn take_wrong(&self, table: &crate::model::TableSpec, mutations: &mut Vec<Mutation>) -> Vec<(usize, Error)> {
-        let mut refused = Vec::new();
+        let (mut refused, latest) = (Vec::new(), self.latest());
         let mut place = 0;
         mutations.retain(|mutation| {
-            let fault = self.mutation(table, mutation).err();
+            let fault = self.mutation(table, mutation, latest).err();
             let right = fault.is_none();
             refused.extend(fault.map(|error| (place, error)));
             place += 1;

@@ -129,14 +129,19 @@ impl Rules {
     fn write(&self, table: &TableSpec, write: &Write) -> Result<()> {
         self.table(table)?;
         match write {
-            Write::Apply(mutation) => self.mutation(table, mutation),
+            Write::Apply(mutation) => self.mutation(table, mutation, self.latest()),
             Write::ApplyAll(mutations) => self.rows(mutations.len()),
             Write::Increment { key, deltas } => self.increment(table, key, deltas),
             Write::CompareAndPut { mutation, condition } => self.compare_and_put(table, mutation, condition),
         }
     }
 
-    pub(super) fn mutation(&self, table: &TableSpec, mutation: &Mutation) -> Result<()> {
+    /// The last write time that is allowed now.
+    pub(super) fn latest(&self) -> WriteTime {
+        WriteTime::from_micros(self.clock.micros().saturating_add(MAX_SKEW_MICROS)).unwrap_or_default()
+    }
+
+    pub(super) fn mutation(&self, table: &TableSpec, mutation: &Mutation, latest: WriteTime) -> Result<()> {
         not_a_counter(table)?;
         match mutation.wipe {
             Wipe::Nothing => self.key(&mutation.key, table.primary_key(), table)?,
@@ -161,7 +166,7 @@ impl Rules {
                 }
             }
         }
-        self.write_time(mutation.write_time)?;
+        check_write_time(mutation.write_time, latest)?;
         self.cells(table, mutation)
     }
 
@@ -248,16 +253,6 @@ impl Rules {
         Err(Error::new(ErrorKind::TooLarge, message))
     }
 
-    fn write_time(&self, time: WriteTime) -> Result<()> {
-        if time.as_micros() <= self.clock.micros().saturating_add(MAX_SKEW_MICROS) {
-            return Ok(());
-        }
-        Err(Error::invalid(format!(
-            "write time {} µs lies over an hour ahead of the clock, and would hide all writes until then",
-            time.as_micros()
-        )))
-    }
-
     fn ttl(&self, table: &TableSpec, ttl: Ttl) -> Result<()> {
         if ttl != Ttl::TableDefault {
             self.need(Capability::PerWriteTtl)?;
@@ -274,6 +269,16 @@ impl Rules {
         }
         Ok(())
     }
+}
+
+fn check_write_time(time: WriteTime, latest: WriteTime) -> Result<()> {
+    if time <= latest {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "write time {} µs lies over an hour ahead of the clock, and would hide all writes until then",
+        time.as_micros()
+    )))
 }
 
 fn value_column(table: &TableSpec, index: usize) -> Result<&Column> {

@@ -141,7 +141,7 @@ impl Layout {
                 if self.buckets().is_some() {
                     let (salt, partition) = query.partition.values().split_at(1);
                     let prefix = partition.iter().chain(&query.prefix).cloned().collect();
-                    (query.partition, query.prefix) = (Key::new(salt), prefix);
+                    (query.partition, query.prefix) = (Key::new(salt.iter().cloned()), prefix);
                 }
             }
             Read::Scan(scan) => scan.after = salted(&scan.after)?,

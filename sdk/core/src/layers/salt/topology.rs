@@ -25,7 +25,8 @@ impl SaltedTopology {
     fn stored(&self, table: &TableSpec, partition: &[Value]) -> Option<(Arc<TableSpec>, Vec<Value>)> {
         table.salt()?;
         let layout = self.layouts.as_ref()?.known(table)?;
-        let key = layout.salted(&Key::new(partition)).ok()?.prefix(layout.stored.partition_len()).to_vec();
+        let key =
+            layout.salted(&Key::new(partition.iter().cloned())).ok()?.prefix(layout.stored.partition_len()).to_vec();
         Some((Arc::clone(&layout.stored), key))
     }
 }
@@ -63,6 +64,13 @@ impl Topology for SaltedTopology {
             }
             None => self.backend.topology().endpoints(table, &mut std::iter::once(first).chain(partitions)),
         }
+    }
+
+    fn owner_ids(&self, table: &TableSpec, partition_keys: &[&[Value]]) -> Vec<u64> {
+        if table.salt().is_none() {
+            return self.backend.topology().owner_ids(table, partition_keys);
+        }
+        partition_keys.iter().map(|partition| self.owner_id(table, partition)).collect()
     }
 
     fn joins_owners(&self) -> bool {

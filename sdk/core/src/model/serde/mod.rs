@@ -14,11 +14,11 @@ use serde::de::DeserializeOwned;
 
 use self::ser_value::ValueSerializer;
 use super::key::check_value;
-use super::{Column, Key, Row, StoredRow, TableSpec, Value};
+use super::{Column, Key, Row, RowValues, StoredRow, TableSpec, Value};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What a row is taken apart into: its key, and the values of its present value columns by index.
-pub(crate) type RowParts = (Key, Vec<(usize, Value)>);
+/// What a row is taken apart into.
+type RowParts = (Key, RowValues);
 
 /// Something that can be written as a row: a [`Row`], or any struct or map that serde can serialize.
 pub trait ToRow {
@@ -27,7 +27,7 @@ pub trait ToRow {
     /// # Errors
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) that names the column: unknown, of another type, or missing from the
     /// key.
-    fn to_row(&self, spec: &TableSpec) -> Result<(Key, Vec<(usize, Value)>)>;
+    fn to_row(&self, spec: &TableSpec) -> Result<(Key, RowValues)>;
 }
 
 /// Something that can be a key: a [`Key`], a [`Row`], a tuple or single value in the order of the columns, or a struct with

@@ -1,12 +1,12 @@
 //! A struct or map of the user's becomes the parts of a row.
 
 use serde::ser::{Impossible, Serialize, SerializeMap, SerializeStruct, Serializer};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use super::{Fault, RowParts, ValueSerializer, in_column, missing};
 use crate::error::{Error, Result};
 use crate::model::key::check_value;
-use crate::model::{TableSpec, Type, Value};
+use crate::model::{Key, RowValues, TableSpec, Type, Value};
 
 pub(super) fn to_parts<T: Serialize + ?Sized>(value: &T, spec: &TableSpec) -> Result<RowParts> {
     let mut builder = PartsBuilder::new(spec);
@@ -20,16 +20,18 @@ pub(super) fn to_parts<T: Serialize + ?Sized>(value: &T, spec: &TableSpec) -> Re
 /// Gathers values by column index into key and cells.
 pub(super) struct PartsBuilder<'a> {
     spec: &'a TableSpec,
-    keys: SmallVec<[Option<Value>; 4]>,
-    cells: Vec<(usize, Value)>,
+    /// The first values of the key.
+    keys: SmallVec<[Value; 4]>,
+    /// Values of the key that came before those in front of them.
+    early: Vec<(usize, Value)>,
+    values: RowValues,
     /// Where the next field is looked for first: structs mostly list their fields in the order of the table.
     next: usize,
 }
 
 impl<'a> PartsBuilder<'a> {
     pub(super) fn new(spec: &'a TableSpec) -> Self {
-        let keys = smallvec![None; spec.key_len()];
-        Self { spec, keys, cells: Vec::with_capacity(spec.value_columns().len()), next: 0 }
+        Self { spec, keys: SmallVec::new(), early: Vec::new(), values: RowValues::default(), next: 0 }
     }
 
     /// Puts a value into its column.
@@ -37,20 +39,25 @@ impl<'a> PartsBuilder<'a> {
         if let Some(column) = self.spec.columns().get(index) {
             check_value(column, &value)?;
         }
-        match self.keys.get_mut(index) {
-            Some(key) => *key = Some(value),
-            None => self.cells.push((index, value)),
+        if index >= self.spec.key_len() {
+            self.values.push(index, value);
+        } else if let Some(place) = self.keys.get_mut(index) {
+            *place = value;
+        } else if index == self.keys.len() {
+            self.keys.push(value);
+        } else {
+            self.early.push((index, value));
         }
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<RowParts> {
-        if let Some((column, _)) = self.spec.primary_key().iter().zip(&self.keys).find(|(_, value)| value.is_none()) {
-            return Err(missing(column));
+        while let Some(column) = self.spec.primary_key().get(self.keys.len()) {
+            let early = self.early.iter().rposition(|(index, _)| *index == self.keys.len());
+            let (_, value) = early.map(|place| self.early.swap_remove(place)).ok_or_else(|| missing(column))?;
+            self.keys.push(value);
         }
-        // Of a known length, so that the key takes one allocation: flattened, it would take two.
-        let present = |value: &mut Option<Value>| value.take().unwrap_or(Value::Bool(false));
-        Ok((self.keys.iter_mut().map(present).collect(), self.cells))
+        Ok((Key::gathered(self.keys), self.values))
     }
 
     fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), RowFault> {

@@ -92,9 +92,9 @@ fn everything() -> (TableSpec, Everything) {
     (spec, row)
 }
 
-fn stored(spec: &TableSpec, (key, cells): RowParts) -> StoredRow {
+fn stored(spec: &TableSpec, (key, mut cells): RowParts) -> StoredRow {
     let mut values = vec![None; spec.columns().len()];
-    for (index, value) in key.values().iter().cloned().enumerate().chain(cells) {
+    for (index, value) in key.values().iter().cloned().enumerate().chain(cells.take()) {
         values[index] = Some(value);
     }
     StoredRow { values, meta: Vec::new() }
@@ -132,7 +132,7 @@ fn a_map_is_a_row_and_text_reads_from_uuid_and_address() {
 
     let map = BTreeMap::from([("id", 1), ("int", 2)]);
     let (key, cells) = map.to_row(&spec).unwrap();
-    assert_eq!((key.values(), cells), ([Value::I64(1)].as_slice(), vec![(4, Value::I32(2))]));
+    assert_eq!((key.values(), cells), ([Value::I64(1)].as_slice(), RowValues::from_iter([(4, Value::I32(2))])));
 }
 
 #[test]
