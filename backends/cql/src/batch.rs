@@ -1,14 +1,14 @@
 //! Writes of many rows: grouped, sent together, and told apart again.
 
-use std::collections::HashMap;
-use std::hash::Hash;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
-use peristyle_core::codec::token::append_partition;
+use peristyle_core::codec::token::{append_partition, token};
 use peristyle_core::model::{TableSpec, Value};
 use peristyle_core::request::Mutation;
 use peristyle_core::{Error, ErrorKind, Outcome, Response, Result};
+use scylla::statement::batch::{Batch, BatchType};
 
 use crate::config::BatchGrouping;
 use crate::part::{Part, parts, single, sort_cells};
@@ -18,16 +18,13 @@ use crate::statement::{Shape, Statement};
 /// Batches of one `put_all` under way at once.
 const IN_FLIGHT: usize = 64;
 
-/// Rows of one partition in a batch: beyond, throughput falls again.
+/// Rows in a batch: beyond, throughput falls again.
 const ROWS: usize = 100;
 
 /// Bytes of one partition in a batch: well below the 50 KiB at which Cassandra refuses a batch.
 const BYTES: usize = 40 << 10;
 
-/// Partitions in one batch: Cassandra warns of more.
-const PARTITIONS: usize = 10;
-
-/// Bytes of several partitions in one batch: Cassandra warns of more.
+/// Bytes of several partitions in one batch: Cassandra warns of more, of each such batch.
 const MIXED_BYTES: usize = 5 << 10;
 
 /// What Cassandra counts for a row beside its data, rounded up.
@@ -40,24 +37,28 @@ pub(crate) async fn apply_all(
     call: Call,
 ) -> Result<Response> {
     Shared::check(&table)?;
-    let mut outcomes: Vec<Result<()>> = Vec::with_capacity(mutations.len());
-    let mut keys = Keys::default();
     for mutation in &mut mutations {
         sort_cells(&mut mutation.cells);
-        let checked = shared.check_expiry(&table, mutation);
-        outcomes.push(checked.and_then(|()| keys.push(outcomes.len(), mutation.key.prefix(table.partition_len()))));
     }
-    let groups = groups(&shared, &table, &mutations, &keys);
+    let mut outcomes: Vec<Result<()>> = Vec::with_capacity(mutations.len());
+    let mut rows = Vec::with_capacity(mutations.len());
+    let mut tokens = Tokens::default();
+    for (index, mutation) in mutations.iter().enumerate() {
+        let checked = shared.check_expiry(&table, mutation);
+        let token = checked.and_then(|()| tokens.of(mutation.key.prefix(table.partition_len())));
+        outcomes.push(token.map(|token| rows.push(Row { index, token, bytes: mutation.size() + ROW_OVERHEAD })));
+    }
+    let groups = groups(&shared, &table, rows);
     let mutations = &mutations;
     let sends = groups.into_iter().map(|rows| {
         let (shared, table) = (&shared, &table);
         async move { send_group(shared, table, mutations, rows, &call).await }
     });
     let mut sends = stream::iter(sends).buffer_unordered(IN_FLIGHT);
-    while let Some(done) = sends.next().await {
-        for (row, outcome) in done {
+    while let Some(failed) = sends.next().await {
+        for (row, error) in failed {
             if let Some(place) = outcomes.get_mut(row) {
-                *place = outcome;
+                *place = Err(error);
             }
         }
     }
@@ -65,85 +66,75 @@ pub(crate) async fn apply_all(
     Ok(Response::Outcomes(outcomes))
 }
 
-/// The serialised partition keys of the rows that have one, one behind the other.
+/// The tokens of rows that are looked at one after the other.
 #[derive(Debug, Default)]
-struct Keys {
+struct Tokens<'a> {
     bytes: Vec<u8>,
-    /// By row, with where its key ends.
-    ends: Vec<(usize, usize)>,
+    /// The partition before, and its token.
+    last: Option<(&'a [Value], i64)>,
 }
 
-impl Keys {
-    fn push(&mut self, row: usize, partition: &[Value]) -> Result<()> {
+impl<'a> Tokens<'a> {
+    fn of(&mut self, partition: &'a [Value]) -> Result<i64> {
+        // Values that are equal and still differ, as -0.0 from 0.0, just travel as if they were of one partition.
+        if let Some((last, token)) = self.last
+            && last == partition
+        {
+            return Ok(token);
+        }
+        self.bytes.clear();
         append_partition(partition, &mut self.bytes)?;
-        self.ends.push((row, self.bytes.len()));
-        Ok(())
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        let mut begin = 0;
-        self.ends.iter().map(move |(row, end)| {
-            let key = self.bytes.get(begin..*end).unwrap_or_default();
-            begin = *end;
-            (*row, key)
-        })
+        let token = token(&self.bytes);
+        self.last = Some((partition, token));
+        Ok(token)
     }
 }
 
-fn groups(shared: &Shared, table: &TableSpec, mutations: &[Mutation], keys: &Keys) -> Vec<Vec<usize>> {
-    let mut rows = Vec::with_capacity(mutations.len());
-    for (index, partition) in keys.iter() {
-        let bytes = mutations.get(index).map_or(0, Mutation::size) + ROW_OVERHEAD;
-        rows.push(Row { index, partition, bytes });
-    }
+fn groups(shared: &Shared, table: &TableSpec, rows: Vec<Row>) -> Vec<Vec<usize>> {
     match shared.config.batch_grouping {
-        BatchGrouping::Partition => group(&rows, None::<fn(&[u8]) -> ()>),
+        BatchGrouping::Partition => group(rows, None::<fn(i64) -> ()>),
         BatchGrouping::Mixed => {
             let owners = shared.owners(table);
-            group(&rows, Some(|key: &[u8]| owners.as_ref().and_then(|owners| owners.of(key))))
+            group(rows, Some(|token| owners.as_ref().and_then(|owners| owners.of(token))))
         }
     }
 }
 
 /// A row to be grouped.
-#[derive(Debug)]
-struct Row<'a> {
+#[derive(Debug, Clone, Copy)]
+struct Row {
     index: usize,
-    partition: &'a [u8],
+    /// What tells its partition: two that share a token travel as one.
+    token: i64,
     bytes: usize,
 }
 
 /// Rows that travel together, by index. Rows of one partition keep their order. With `owner`, rows that are alone in their
 /// partition are put together by it.
-fn group<O: Eq + Hash>(rows: &[Row<'_>], owner: Option<impl Fn(&[u8]) -> O>) -> Vec<Vec<usize>> {
-    let mut places: HashMap<&[u8], usize> = HashMap::with_capacity(rows.len());
-    let mut partitions: Vec<Vec<&Row<'_>>> = Vec::new();
-    for row in rows {
-        let place = *places.entry(row.partition).or_insert_with(|| {
-            partitions.push(Vec::new());
-            partitions.len() - 1
-        });
-        if let Some(partition) = partitions.get_mut(place) {
-            partition.push(row);
-        }
-    }
+fn group<O: PartialEq>(mut rows: Vec<Row>, owner: Option<impl Fn(i64) -> O>) -> Vec<Vec<usize>> {
+    rows.sort_unstable_by_key(|row| (row.token, row.index));
     let mut groups = Vec::new();
-    let mut mixed: HashMap<O, Pile> = HashMap::new();
-    for partition in partitions {
-        match (partition.as_slice(), &owner) {
-            ([row], Some(owner)) => {
-                let pile = mixed.entry(owner(row.partition)).or_default();
-                groups.extend(pile.add(row, PARTITIONS, MIXED_BYTES));
-            }
-            (rows, _) => {
-                let mut pile = Pile::default();
-                groups.extend(rows.iter().filter_map(|row| pile.add(row, ROWS, BYTES)));
-                groups.push(pile.rows);
-            }
+    let mut mixed: Vec<(O, Pile)> = Vec::new();
+    for partition in rows.chunk_by(|a, b| a.token == b.token) {
+        if let ([row], Some(owner)) = (partition, &owner) {
+            groups.extend(pile(&mut mixed, owner(row.token)).and_then(|pile| pile.add(row, MIXED_BYTES)));
+            continue;
         }
+        let mut pile = Pile::default();
+        groups.extend(partition.iter().filter_map(|row| pile.add(row, BYTES)));
+        groups.push(pile.rows);
     }
-    groups.extend(mixed.into_values().map(|pile| pile.rows));
+    groups.extend(mixed.into_iter().map(|(_, pile)| pile.rows));
     groups
+}
+
+/// The pile of an owner. There are few owners, and no more than there are rows.
+fn pile<O: PartialEq>(piles: &mut Vec<(O, Pile)>, owner: O) -> Option<&mut Pile> {
+    let place = piles.iter().position(|(other, _)| *other == owner).unwrap_or_else(|| {
+        piles.push((owner, Pile::default()));
+        piles.len() - 1
+    });
+    piles.get_mut(place).map(|(_, pile)| pile)
 }
 
 #[derive(Debug, Default)]
@@ -154,8 +145,8 @@ struct Pile {
 
 impl Pile {
     /// Adds a row; gives what was there if the row doesn't fit on it.
-    fn add(&mut self, row: &Row<'_>, max_rows: usize, max_bytes: usize) -> Option<Vec<usize>> {
-        let full = self.rows.len() >= max_rows || self.bytes + row.bytes > max_bytes;
+    fn add(&mut self, row: &Row, max_bytes: usize) -> Option<Vec<usize>> {
+        let full = self.rows.len() >= ROWS || self.bytes + row.bytes > max_bytes;
         let before = if full && !self.rows.is_empty() { Some(std::mem::take(self).rows) } else { None };
         self.rows.push(row.index);
         self.bytes += row.bytes;
@@ -163,79 +154,116 @@ impl Pile {
     }
 }
 
-/// Sends rows together. If the server refuses them as wrong, each is sent alone, so that only the wrong ones fail.
+/// Sends rows together, and tells which failed. If the server refuses them as wrong, each is sent alone, so that only the wrong
+/// ones fail.
 async fn send_group(
     shared: &Arc<Shared>,
     table: &Arc<TableSpec>,
     mutations: &[Mutation],
-    rows: Vec<usize>,
+    mut rows: Vec<usize>,
     call: &Call,
-) -> Vec<(usize, Result<()>)> {
-    let mut done = Vec::with_capacity(rows.len());
-    let mut sent = Vec::with_capacity(rows.len());
-    let (mut statements, mut all_parts) = (Statements::default(), Vec::with_capacity(rows.len()));
-    for row in rows {
-        let Some(mutation) = mutations.get(row) else { continue };
-        let before = all_parts.len();
-        match single(table, mutation) {
-            Some(part) => all_parts.push(part),
-            None => all_parts.extend(parts(table, mutation)),
-        }
-        match statements.prepare(shared, table, all_parts.get(before..).unwrap_or_default(), call).await {
-            Ok(()) => sent.push(row),
-            Err(error) => {
-                all_parts.truncate(before);
-                statements.all.truncate(before);
-                done.push((row, Err(error)));
-            }
+) -> Vec<(usize, Error)> {
+    let mut failed = Vec::new();
+    let mut bundle = Bundle { parts: Vec::with_capacity(rows.len()), runs: Vec::new() };
+    for row in &rows {
+        let Some(mutation) = mutations.get(*row) else { continue };
+        if let Err(error) = bundle.add(shared, table, mutation, call).await {
+            failed.push((*row, error));
         }
     }
-    let outcome = match all_parts.as_slice() {
-        [] => Ok(()),
-        [_] => shared.send(table, &all_parts, call).await,
-        _ => shared.send_batch(table, &statements.all, &all_parts, call).await,
-    };
-    match outcome {
-        Err(error) if sent.len() > 1 && is_refusal(&error) => {
-            for row in sent {
+    rows.retain(|row| failed.iter().all(|(other, _)| other != row));
+    match bundle.send(shared, table, call).await {
+        Err(error) if rows.len() > 1 && is_refusal(&error) => {
+            for row in rows {
                 let Some(mutation) = mutations.get(row) else { continue };
-                done.push((row, shared.send(table, &parts(table, mutation), call).await));
+                let outcome = shared.send(table, &parts(table, mutation), call).await;
+                failed.extend(outcome.err().map(|error| (row, error)));
             }
         }
-        Err(error) => done.extend(sent.into_iter().map(|row| (row, Err(error.share())))),
-        Ok(()) => done.extend(sent.into_iter().map(|row| (row, Ok(())))),
+        Err(error) => failed.extend(rows.into_iter().map(|row| (row, error.share()))),
+        Ok(()) => {}
     }
-    done
+    failed
 }
 
-/// The statements of a batch, of which most have the shape of the one before.
-#[derive(Default)]
-struct Statements {
-    all: Vec<Arc<Statement>>,
-    last: Option<(Shape, Arc<Statement>)>,
+/// The statements of rows that travel together.
+struct Bundle<'a> {
+    parts: Vec<Part<'a>>,
+    runs: Vec<Run>,
 }
 
-impl Statements {
-    async fn prepare(
+/// Statements of one shape, one behind the other.
+struct Run {
+    shape: Shape,
+    statement: Arc<Statement>,
+    parts: usize,
+}
+
+impl<'a> Bundle<'a> {
+    /// Adds what writes a row; all of it or nothing.
+    async fn add(
         &mut self,
         shared: &Arc<Shared>,
         table: &Arc<TableSpec>,
-        parts: &[Part<'_>],
+        mutation: &'a Mutation,
         call: &Call,
     ) -> Result<()> {
-        for part in parts {
-            let shape = part.shape();
-            let statement = match &self.last {
-                Some((last, statement)) if *last == shape => Arc::clone(statement),
-                _ => {
-                    let statement = shared.statement(table, shape.clone(), call).await?;
-                    self.last = Some((shape, Arc::clone(&statement)));
-                    statement
-                }
-            };
-            self.all.push(statement);
+        let Some(part) = single(table, mutation) else {
+            return Box::pin(self.add_parts(shared, table, parts(table, mutation), call)).await;
+        };
+        // Most rows have the shape of the one before.
+        let shape = part.shape();
+        match self.runs.last_mut() {
+            Some(run) if run.shape == shape => run.parts += 1,
+            _ => {
+                let statement = shared.statement(table, shape.clone(), call).await?;
+                self.runs.push(Run { shape, statement, parts: 1 });
+            }
         }
+        self.parts.push(part);
         Ok(())
+    }
+
+    async fn add_parts(
+        &mut self,
+        shared: &Arc<Shared>,
+        table: &Arc<TableSpec>,
+        parts: Vec<Part<'a>>,
+        call: &Call,
+    ) -> Result<()> {
+        let mut runs = Vec::with_capacity(parts.len());
+        for part in &parts {
+            let shape = part.shape();
+            let statement = shared.statement(table, shape.clone(), call).await?;
+            runs.push(Run { shape, statement, parts: 1 });
+        }
+        self.runs.extend(runs);
+        self.parts.extend(parts);
+        Ok(())
+    }
+
+    async fn send(&self, shared: &Arc<Shared>, table: &Arc<TableSpec>, call: &Call) -> Result<()> {
+        match (self.parts.as_slice(), self.runs.as_slice()) {
+            ([], _) => Ok(()),
+            ([part], [run, ..]) => shared.execute(table, &run.statement, part, call).await.map(drop),
+            _ => {
+                let whole = self.batch();
+                let own = call.configured_batch(&whole);
+                let request = pin!(shared.session.batch(own.as_ref().unwrap_or(&whole), self.parts.as_slice()));
+                shared.attempt(Some(table), call, request).await.map(drop)
+            }
+        }
+    }
+
+    fn batch(&self) -> Arc<Batch> {
+        if let [run] = self.runs.as_slice() {
+            return run.statement.repeated(run.parts);
+        }
+        let statements = self.runs.iter().flat_map(|run| {
+            let statement = || run.statement.prepared.clone().into();
+            std::iter::repeat_with(statement).take(run.parts)
+        });
+        Arc::new(Batch::new_with_statements(BatchType::Unlogged, statements.collect()))
     }
 }
 
@@ -249,13 +277,9 @@ fn is_refusal(error: &Error) -> bool {
 mod tests {
     use super::*;
 
-    fn rows(keys: &[(&'static str, usize)]) -> Vec<Row<'static>> {
-        let row = |(index, (key, bytes)): (usize, &(&'static str, usize))| Row {
-            index,
-            partition: key.as_bytes(),
-            bytes: *bytes,
-        };
-        keys.iter().enumerate().map(row).collect()
+    fn rows(tokens: &[(i64, usize)]) -> Vec<Row> {
+        let row = |(index, (token, bytes)): (usize, &(i64, usize))| Row { index, token: *token, bytes: *bytes };
+        tokens.iter().enumerate().map(row).collect()
     }
 
     fn sorted(mut groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
@@ -263,48 +287,52 @@ mod tests {
         groups
     }
 
-    fn by_partition(rows: &[Row<'_>]) -> Vec<Vec<usize>> {
-        sorted(group(rows, None::<fn(&[u8]) -> ()>))
+    fn by_partition(rows: Vec<Row>) -> Vec<Vec<usize>> {
+        sorted(group(rows, None::<fn(i64) -> ()>))
+    }
+
+    #[test]
+    fn a_token_is_that_of_its_partition_whatever_came_before() {
+        let partitions: Vec<[Value; 2]> = [1, 1, 2, 1].map(|id| [Value::from(id), Value::from("a")]).to_vec();
+        let mut tokens = Tokens::default();
+        let found: Vec<i64> = partitions.iter().map(|partition| tokens.of(partition).unwrap()).collect();
+        let alone = |partition: &[Value; 2]| Tokens::default().of(partition).unwrap();
+        assert_eq!(found, partitions.iter().map(alone).collect::<Vec<_>>());
+        assert!(found[0] == found[1] && found[0] != found[2]);
     }
 
     #[test]
     fn rows_of_one_partition_travel_together_in_their_order() {
-        let rows = rows(&[("a", 9), ("b", 9), ("a", 9), ("c", 9), ("a", 9)]);
-        assert_eq!(by_partition(&rows), [vec![0, 2, 4], vec![1], vec![3]]);
+        let rows = rows(&[(7, 9), (-2, 9), (7, 9), (3, 9), (7, 9)]);
+        assert_eq!(by_partition(rows), [vec![0, 2, 4], vec![1], vec![3]]);
     }
 
     #[test]
     fn a_partition_is_split_by_bytes_and_by_rows() {
-        let heavy = rows(&[("a", BYTES / 2), ("a", BYTES / 2), ("a", 1), ("a", 2 * BYTES), ("a", 1)]);
-        assert_eq!(by_partition(&heavy), [vec![0, 1], vec![2], vec![3], vec![4]]);
-        let many = rows(&vec![("a", 1); ROWS + 1]);
-        assert_eq!(by_partition(&many), [(0..ROWS).collect(), vec![ROWS]]);
+        let heavy = rows(&[(1, BYTES / 2), (1, BYTES / 2), (1, 1), (1, 2 * BYTES), (1, 1)]);
+        assert_eq!(by_partition(heavy), [vec![0, 1], vec![2], vec![3], vec![4]]);
+        let many = rows(&vec![(1, 1); ROWS + 1]);
+        assert_eq!(by_partition(many), [(0..ROWS).collect(), vec![ROWS]]);
     }
 
     #[test]
     fn lone_rows_of_one_owner_travel_together_below_the_thresholds() {
-        let names = ["a1", "b1", "a2", "a3", "b2", "c1", "c1"];
-        let rows = rows(&names.map(|name| (name, 9)));
-        let groups = group(&rows, Some(|key: &[u8]| key[0]));
-        assert_eq!(sorted(groups), [vec![0, 2, 3], vec![1, 4], vec![5, 6]]);
+        let tokens = [10, 20, 11, 12, 21, 30, 30];
+        let by_ten = |rows| sorted(group(rows, Some(|token: i64| token / 10)));
+        assert_eq!(by_ten(rows(&tokens.map(|token| (token, 9)))), [vec![0, 2, 3], vec![1, 4], vec![5, 6]]);
 
-        let keys: Vec<String> = (0..=PARTITIONS).map(|number| number.to_string()).collect();
-        let row = |index: usize, bytes| Row { index, partition: keys[index].as_bytes(), bytes };
-        let many: Vec<_> = (0..=PARTITIONS).map(|index| row(index, 9)).collect();
-        assert_eq!(sorted(group(&many, Some(|_: &[u8]| ()))), [(0..PARTITIONS).collect(), vec![PARTITIONS]]);
-        let heavy = [row(0, MIXED_BYTES), row(1, 1), row(2, MIXED_BYTES)];
-        assert_eq!(sorted(group(&heavy, Some(|_: &[u8]| ()))), [vec![0], vec![1], vec![2]]);
+        let one_owner = |rows| sorted(group(rows, Some(|_: i64| ())));
+        let many: Vec<(i64, usize)> = (0..=ROWS).zip(0..).map(|(_, token)| (token, 9)).collect();
+        assert_eq!(one_owner(rows(&many)), [(0..ROWS).collect(), vec![ROWS]]);
+        let heavy = rows(&[(0, MIXED_BYTES), (1, 1), (2, MIXED_BYTES)]);
+        assert_eq!(one_owner(heavy), [vec![0], vec![1], vec![2]]);
     }
 
     #[test]
     fn every_row_is_in_one_group() {
-        let names: Vec<String> = (0..500).map(|number| (number % 170).to_string()).collect();
-        let rows: Vec<_> = names
-            .iter()
-            .enumerate()
-            .map(|(index, name)| Row { index, partition: name.as_bytes(), bytes: index * 7 })
-            .collect();
-        let mut all = group(&rows, Some(|key: &[u8]| key.len())).concat();
+        let tokens: Vec<(i64, usize)> =
+            (0..500).zip(0..).map(|(token, index): (i64, usize)| (token % 170, index * 7)).collect();
+        let mut all = group(rows(&tokens), Some(|token: i64| token % 3)).concat();
         all.sort_unstable();
         assert_eq!(all, (0..500).collect::<Vec<_>>());
     }

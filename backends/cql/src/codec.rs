@@ -139,30 +139,31 @@ fn write(value: &Value, cell: CellWriter<'_>) -> Result<(), CellOverflowError> {
 
 /// Whether a column of the server's type holds values of ours, byte for byte.
 pub(crate) fn takes(column: &ColumnType<'_>, ty: Type) -> bool {
-    let ColumnType::Native(native) = column else {
-        return false;
-    };
-    matches!(
-        (native, ty),
-        (NativeType::Boolean, Type::Bool)
-            | (NativeType::TinyInt, Type::I8)
-            | (NativeType::SmallInt, Type::I16)
-            | (NativeType::Int, Type::I32)
-            | (NativeType::BigInt, Type::I64)
-            | (NativeType::Float, Type::F32)
-            | (NativeType::Double, Type::F64)
-            | (NativeType::Text | NativeType::Ascii, Type::Text)
-            | (NativeType::Blob, Type::Blob)
-            | (NativeType::Timestamp, Type::Timestamp)
-            | (NativeType::Date, Type::Date)
-            | (NativeType::Time, Type::Time)
-            | (NativeType::Uuid, Type::Uuid)
-            | (NativeType::Timeuuid, Type::TimeUuid)
-            | (NativeType::Inet, Type::Inet)
-            | (NativeType::Decimal, Type::Decimal)
-            | (NativeType::Varint, Type::Varint)
-            | (NativeType::Counter, Type::Counter)
-    )
+    let ColumnType::Native(found) = column else { return false };
+    *found == native(ty) || (ty == Type::Text && *found == NativeType::Ascii)
+}
+
+fn native(ty: Type) -> NativeType {
+    match ty {
+        Type::Bool => NativeType::Boolean,
+        Type::I8 => NativeType::TinyInt,
+        Type::I16 => NativeType::SmallInt,
+        Type::I32 => NativeType::Int,
+        Type::I64 => NativeType::BigInt,
+        Type::F32 => NativeType::Float,
+        Type::F64 => NativeType::Double,
+        Type::Text => NativeType::Text,
+        Type::Blob => NativeType::Blob,
+        Type::Timestamp => NativeType::Timestamp,
+        Type::Date => NativeType::Date,
+        Type::Time => NativeType::Time,
+        Type::Uuid => NativeType::Uuid,
+        Type::TimeUuid => NativeType::Timeuuid,
+        Type::Inet => NativeType::Inet,
+        Type::Decimal => NativeType::Decimal,
+        Type::Varint => NativeType::Varint,
+        Type::Counter => NativeType::Counter,
+    }
 }
 
 /// The rows of an answer, as they are read.
@@ -289,29 +290,6 @@ mod tests {
     use scylla::frame::response::result::TableSpec as CqlTable;
 
     use super::*;
-
-    fn native(ty: Type) -> NativeType {
-        match ty {
-            Type::Bool => NativeType::Boolean,
-            Type::I8 => NativeType::TinyInt,
-            Type::I16 => NativeType::SmallInt,
-            Type::I32 => NativeType::Int,
-            Type::I64 => NativeType::BigInt,
-            Type::F32 => NativeType::Float,
-            Type::F64 => NativeType::Double,
-            Type::Text => NativeType::Text,
-            Type::Blob => NativeType::Blob,
-            Type::Timestamp => NativeType::Timestamp,
-            Type::Date => NativeType::Date,
-            Type::Time => NativeType::Time,
-            Type::Uuid => NativeType::Uuid,
-            Type::TimeUuid => NativeType::Timeuuid,
-            Type::Inet => NativeType::Inet,
-            Type::Decimal => NativeType::Decimal,
-            Type::Varint => NativeType::Varint,
-            Type::Counter => NativeType::Counter,
-        }
-    }
 
     fn bound(ty: Type, values: &[Value]) -> Result<Vec<u8>, SerializationError> {
         let table = CqlTable::borrowed("ks", "t");

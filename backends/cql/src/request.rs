@@ -84,13 +84,19 @@ impl Call {
         Some(prepared)
     }
 
-    pub(crate) fn configure_batch(&self, batch: &mut Batch) {
+    /// The batch with this call's levels, where it has any.
+    pub(crate) fn configured_batch(&self, batch: &Batch) -> Option<Batch> {
+        if self.consistency.is_none() && self.serial_consistency.is_none() {
+            return None;
+        }
+        let mut batch = batch.clone();
         if let Some(level) = self.consistency {
             batch.set_consistency(consistency(level));
         }
         if let Some(level) = self.serial_consistency {
             batch.set_serial_consistency(Some(serial_consistency(level)));
         }
+        Some(batch)
     }
 
     /// When the attempt that begins now is over, and whether that is the deadline of all.
@@ -240,5 +246,5 @@ async fn prepare(shared: Arc<Shared>, table: Arc<TableSpec>, shape: Shape) -> Re
     codec::check_variables(prepared.get_variable_col_specs().as_slice(), &table)?;
     let slots = slots(&shape, &table);
     codec::check_columns(prepared.get_current_result_set_col_specs().get().as_slice(), &slots, &table)?;
-    Ok(Statement { prepared, slots })
+    Ok(Statement::new(prepared, slots))
 }

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use peristyle_core::codec::token::{serialise_partition, token};
+use peristyle_core::codec::token::{append_partition, serialise_partition, token};
 use peristyle_core::model::{TableSpec, Value};
 use peristyle_core::request::ScanRange;
 use peristyle_core::{Endpoint, Endpoints, Owner, Topology};
@@ -24,9 +24,21 @@ pub(crate) struct Owners<'a> {
 }
 
 impl Owners<'_> {
-    /// The first replica of a serialised partition key, as a number of its node and its shard.
-    pub(crate) fn of(&self, key: &[u8]) -> Option<(u128, Shard)> {
-        self.replica(token(key)).map(|(node, shard)| (node.host_id.as_u128(), shard))
+    /// The first replica of a token, as a number of its node and its shard.
+    pub(crate) fn of(&self, token: i64) -> Option<(u128, Shard)> {
+        self.replica(token).map(|(node, shard)| (node.host_id.as_u128(), shard))
+    }
+
+    /// A number for the first replica of a partition.
+    fn id(&self, partition: &[Value], key: &mut Vec<u8>) -> u64 {
+        key.clear();
+        let owner = append_partition(partition, key).ok().and_then(|()| self.of(token(key)));
+        let id = owner.map(|owner| {
+            let mut hasher = DefaultHasher::new();
+            owner.hash(&mut hasher);
+            hasher.finish()
+        });
+        id.unwrap_or_default()
     }
 
     fn replica(&self, token: i64) -> Option<(&Arc<Node>, Shard)> {
@@ -72,14 +84,18 @@ impl Topology for CqlBackend {
     }
 
     fn owner_id(&self, table: &TableSpec, partition_key: &[Value]) -> u64 {
-        let id = || {
-            let open = self.shared().ok()?;
-            let owner = open.owners(table)?.of(&serialise_partition(partition_key).ok()?)?;
-            let mut hasher = DefaultHasher::new();
-            owner.hash(&mut hasher);
-            Some(hasher.finish())
+        self.shared()
+            .ok()
+            .and_then(|open| Some(open.owners(table)?.id(partition_key, &mut Vec::new())))
+            .unwrap_or_default()
+    }
+
+    fn owner_ids(&self, table: &TableSpec, partition_keys: &[&[Value]]) -> Vec<u64> {
+        let ids = |open: Arc<Shared>| {
+            let (owners, mut key) = (open.owners(table)?, Vec::new());
+            Some(partition_keys.iter().map(|partition| owners.id(partition, &mut key)).collect())
         };
-        id().unwrap_or_default()
+        self.shared().ok().and_then(ids).unwrap_or_else(|| vec![0; partition_keys.len()])
     }
 
     fn endpoint_count(&self) -> usize {

@@ -199,9 +199,9 @@ impl Shared {
         call: &Call,
     ) -> Result<()> {
         let prepared = statements.iter().map(|statement| statement.prepared.clone().into()).collect();
-        let mut batch = Batch::new_with_statements(BatchType::Unlogged, prepared);
-        call.configure_batch(&mut batch);
-        let request = pin!(self.session.batch(&batch, parts));
+        let batch = Batch::new_with_statements(BatchType::Unlogged, prepared);
+        let own = call.configured_batch(&batch);
+        let request = pin!(self.session.batch(own.as_ref().unwrap_or(&batch), parts));
         self.attempt(Some(table), call, request).await.map(drop)
     }
 }

@@ -10,8 +10,10 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use peristyle_core::model::TableSpec;
 use peristyle_core::{Error, Result};
+use scylla::statement::batch::Batch;
 use scylla::statement::prepared::PreparedStatement;
 
+use super::batches::Batches;
 use super::{Shape, Slot};
 use crate::spread::Spread;
 
@@ -28,6 +30,18 @@ pub(crate) struct Statement {
     pub(crate) prepared: PreparedStatement,
     /// The columns of the answer; empty for a write.
     pub(crate) slots: Vec<Slot>,
+    batches: Arc<Batches>,
+}
+
+impl Statement {
+    pub(crate) fn new(prepared: PreparedStatement, slots: Vec<Slot>) -> Self {
+        Self { prepared, slots, batches: Arc::default() }
+    }
+
+    /// An unlogged batch of so many of it.
+    pub(crate) fn repeated(&self, count: usize) -> Arc<Batch> {
+        self.batches.of(&self.prepared, count)
+    }
 }
 
 /// What is kept, and whether it was used again since the last time room was made.

@@ -1,5 +1,6 @@
 //! Statements: their shapes, their CQL, and the cache of what is prepared.
 
+mod batches;
 mod cache;
 mod columns;
 mod shape;
