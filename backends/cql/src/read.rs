@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use peristyle_core::codec::value::encode_value;
-use peristyle_core::model::{Key, StoredRow, TableSpec, Value};
+use peristyle_core::model::{Key, StoredRow, TableSpec, Type, Value};
 use peristyle_core::request::Projection;
 use peristyle_core::{Response, Result};
 
@@ -32,7 +32,7 @@ pub(crate) struct Get {
 pub(crate) async fn get(get: Get) -> Result<Response> {
     let Get { shared, table, key, columns, call } = get;
     Shared::check(&table)?;
-    let statement = shared.statement(&table, Shape::Get(selection(&columns, &table)), &call).await?;
+    let statement = shared.statement(&table, of_one_row(selection(&columns, &table), &table), &call).await?;
     one(&shared, &table, &statement, &key, &call).await.map(Response::Row)
 }
 
@@ -48,9 +48,16 @@ pub(crate) async fn get_all(
     if table.key_len() == 1 {
         return many(&shared, &table, &keys, selection, &call).await.map(Response::Rows);
     }
-    let statement = shared.statement(&table, Shape::Get(selection), &call).await?;
+    let statement = shared.statement(&table, of_one_row(selection, &table), &call).await?;
     let reads: Vec<_> = keys.iter().map(|key| one(&shared, &table, &statement, key, &call)).collect();
     stream::iter(reads).buffered(IN_FLIGHT).try_collect().await.map(Response::Rows)
+}
+
+/// The read of a row, whose key need not come back, for it is known: unless nothing else is read, or the stored key may be another
+/// form of it. The server compares decimals of clustering columns by their numbers, so that 1.0 finds 1.00.
+fn of_one_row(selection: Selection, table: &TableSpec) -> Shape {
+    let has_forms = table.clustering_key().iter().any(|column| column.ty == Type::Decimal);
+    Shape::Get(Selection { key: selection.columns.is_empty() || has_forms, ..selection })
 }
 
 async fn one(
@@ -64,7 +71,11 @@ async fn one(
     let answer = shared.execute(table, statement, values, call).await?;
     let answer = answer.into_rows_result().map_err(|error| corrupt(&error))?;
     let row = read_rows(&answer, &statement.slots, table).and_then(|mut rows| rows.next().transpose());
-    row.inspect_err(|error| shared.forget_changed(table, error))
+    let mut row = row.inspect_err(|error| shared.forget_changed(table, error))?;
+    for (place, value) in row.iter_mut().flat_map(|row| &mut row.values).zip(key.values()) {
+        place.get_or_insert_with(|| value.clone());
+    }
+    Ok(row)
 }
 
 /// Rows of a table whose key is one column, by `IN`. The server answers in token order and each row once, so the rows are put
@@ -130,7 +141,7 @@ pub(crate) fn selection(projection: &Projection, table: &TableSpec) -> Selection
         Some(columns) => columns.iter().copied().filter(|column| *column >= table.key_len()).collect(),
         None => (table.key_len()..table.columns().len()).collect(),
     };
-    Selection { columns, write_time: projection.write_time, ttl: projection.ttl }
+    Selection { key: true, columns, write_time: projection.write_time, ttl: projection.ttl }
 }
 
 #[cfg(test)]

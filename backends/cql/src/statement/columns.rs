@@ -10,6 +10,10 @@ pub(crate) enum ColumnSet {
 }
 
 impl ColumnSet {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::Few(0)
+    }
+
     /// The indexes, ascending.
     pub(crate) fn indexes(&self) -> Vec<usize> {
         match self {

@@ -35,7 +35,7 @@ pub(crate) fn slots(shape: &Shape, spec: &TableSpec) -> Vec<Slot> {
 }
 
 fn selected(selection: &Selection, spec: &TableSpec) -> Vec<Slot> {
-    let mut slots = keys(spec, spec.key_len());
+    let mut slots = keys(spec, if selection.key { spec.key_len() } else { 0 });
     for index in selection.columns.indexes() {
         slots.extend(spec.columns().get(index).map(|column| Slot::Value(index, column.ty)));
         if selection.write_time {

@@ -38,6 +38,8 @@ pub(crate) enum Shape {
 /// What a read returns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Selection {
+    /// With the primary key, which comes first.
+    pub(crate) key: bool,
     pub(crate) columns: ColumnSet,
     pub(crate) write_time: bool,
     pub(crate) ttl: bool,

@@ -106,7 +106,7 @@ fn scan_range(start: ScanStart, end: bool, spec: &TableSpec) -> String {
 
 /// The columns that a read names, in the order of [`slots`](super::slots).
 fn selected(selection: &Selection, spec: &TableSpec) -> String {
-    let mut parts = vec![names(spec.primary_key())];
+    let mut parts = Vec::from_iter(selection.key.then(|| names(spec.primary_key())));
     for column in chosen(&selection.columns, spec) {
         parts.push(format!("\"{}\"", column.name));
         if selection.write_time {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn selection(columns: &[usize], write_time: bool, ttl: bool) -> Selection {
-        Selection { columns: set(columns), write_time, ttl }
+        Selection { key: true, columns: set(columns), write_time, ttl }
     }
 
     fn check(shape: &Shape, expected: &str) {
@@ -237,6 +237,8 @@ mod tests {
                 "SELECT \"p\", \"q\", \"c\", \"d\", \"w\", WRITETIME(\"w\"), TTL(\"w\") FROM \"Ks\".\"T\" WHERE {KEY}"
             ),
         );
+        let values = Selection { key: false, ..selection(&[4, 5], false, false) };
+        check(&Shape::Get(values), &format!("SELECT \"v\", \"w\" FROM \"Ks\".\"T\" WHERE {KEY}"));
         let ids = TableSpec::builder("i").partition("id", Type::I64).column("v", Type::Text).build().unwrap();
         assert_eq!(
             cql(&Shape::GetMany(selection(&[1], false, false)), "ks", &ids),
