@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     hedge: Option<Duration>,
     circuit: Option<bool>,
     observe: Option<bool>,
+    route: Option<bool>,
     tuned: Option<Tuned>,
 }
 
@@ -83,6 +84,7 @@ impl Settings {
             "hedge" => self.hedge = Some(duration(name, value)?),
             "circuit" => self.circuit = Some(switch(name, value)?),
             "observe" => self.observe = Some(switch(name, value)?),
+            "route" => self.route = Some(switch(name, value)?),
             "tuned" => self.tuned = Some(Tuned::load(value)?),
             _ => return Ok(false),
         }
@@ -140,6 +142,9 @@ impl Settings {
         }
         if self.observe == Some(false) {
             builder = builder.without_observe();
+        }
+        if self.route == Some(false) {
+            builder = builder.without_route();
         }
         match (self.retry, self.retry_attempts) {
             (Some(false), _) => builder.without_retry(),
@@ -232,11 +237,12 @@ mod tests {
 
     #[test]
     fn every_setting_of_a_layer_is_taken() {
-        let uri = "memory:?attempt_timeout=1s&rate_limit=100&hedge=5ms&circuit=on&observe=off&retry_attempts=3";
+        let uri =
+            "memory:?attempt_timeout=1s&rate_limit=100&hedge=5ms&circuit=on&observe=off&route=off&retry_attempts=3";
         let (settings, rest) = split(uri).unwrap();
         assert_eq!(rest, "memory:");
         assert_eq!((settings.rate_limit, settings.retry_attempts), (NonZeroU32::new(100), NonZeroU32::new(3)));
-        assert_eq!((settings.circuit, settings.observe), (Some(true), Some(false)));
+        assert_eq!((settings.circuit, settings.observe, settings.route), (Some(true), Some(false), Some(false)));
         assert_eq!(
             (settings.attempt_timeout, settings.hedge),
             (Some(Duration::from_secs(1)), Some(Duration::from_millis(5)))
@@ -278,6 +284,7 @@ mod tests {
             ("memory:?concurrency=none", "concurrency=none"),
             ("memory:?batching=yes", "batching=yes: use one of off, partition, owner"),
             ("memory:?retry=3", "say on or off"),
+            ("memory:?route=owner", "say on or off"),
             ("memory:?rate_limit=0", "rate_limit=0"),
             ("memory:?hedge=fast", "hedge=fast"),
             ("memory:?retry_attempts=-1", "retry_attempts=-1"),

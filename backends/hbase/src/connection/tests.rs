@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use peristyle_core::request::RequestOptions;
-use peristyle_core::{ErrorKind, Outcome, TimeoutPhase};
+use peristyle_core::testkit::Kept;
+use peristyle_core::{Endpoint, Endpoints, ErrorKind, Outcome, TimeoutPhase};
 use thrift::protocol::{
     TBinaryInputProtocol, TBinaryOutputProtocol, TFieldIdentifier, TInputProtocol, TListIdentifier, TMessageIdentifier,
     TMessageType, TOutputProtocol, TType,
@@ -362,6 +363,63 @@ async fn a_request_goes_to_the_gateway_that_is_said_to_sit_with_its_server() {
     }
     let counted = [&one, &other].map(|mock| mock.connections.load(Ordering::SeqCst));
     assert_eq!(counted, [0, 1]);
+}
+
+/// A call for a gateway that the layers chose.
+fn chosen(gateway: &str, config: &HBaseConfig) -> Call {
+    let mut options = RequestOptions::default();
+    options.endpoint = Some(Endpoint::named(gateway));
+    Call::new(&Arc::from("yes"), true, &options, config)
+}
+
+#[tokio::test]
+async fn a_request_goes_to_the_gateway_that_the_layers_chose_whatever_its_place() {
+    let (one, other) = (mock(&[]).await, mock(&[]).await);
+    let config = config(&[&one.address, &other.address]);
+    let gateways = Gateways::new(&config).unwrap();
+    let names = |endpoints: Endpoints| endpoints.iter().map(Endpoint::name).collect::<Vec<_>>();
+    assert_eq!(names(gateways.endpoints(Some(&other.address))), [&*other.address, &*one.address]);
+    assert_eq!((gateways.count(), gateways.only()), (2, None));
+    let call = chosen(&other.address, &config).at(Some(one.address.as_str().into()));
+    for _ in 0..4 {
+        assert!(gateways.call(&call, "ask", &TableArgs { table: "yes".into() }, read_bool).await.unwrap());
+    }
+    let counted = [&one, &other].map(|mock| mock.connections.load(Ordering::SeqCst));
+    assert_eq!(counted, [0, 1]);
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_reached_is_left_out_while_there_are_others() {
+    let there = mock(&[]).await;
+    let config = config(&["127.0.0.1:1", &there.address]);
+    let gateways = Gateways::new(&config).unwrap();
+    let call = chosen("127.0.0.1:1", &config);
+    assert!(gateways.call(&call, "ask", &TableArgs { table: "yes".into() }, read_bool).await.unwrap());
+    let left: Vec<_> = gateways.endpoints(Some("127.0.0.1:1")).iter().map(Endpoint::name).collect();
+    assert_eq!(left, [&*there.address]);
+    let alone = Gateways::new(&self::config(&["127.0.0.1:1"])).unwrap();
+    assert_eq!(alone.only(), Some(Endpoint::named("127.0.0.1:1")));
+}
+
+#[test]
+fn open_connections_and_room_for_more_are_told_by_gateway() {
+    let kept = Kept::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let address = metrics::with_local_recorder(&kept, || {
+        runtime.block_on(async {
+            let mock = mock(&[Reply::Right, Reply::Hangup]).await;
+            let config = config(&[&mock.address]).pool(3.try_into().unwrap());
+            let gateways = Gateways::new(&config).unwrap();
+            assert!(ask(&gateways, &config, "yes").await.unwrap());
+            // The gateway closes this one, and another is opened for the next.
+            assert!(ask(&gateways, &config, "yes").await.is_err());
+            assert!(ask(&gateways, &config, "yes").await.unwrap());
+            mock.address
+        })
+    });
+    let gauge = |name: &str| kept.values(&format!("nodes.pool.{name}{{system=hbase,node={address}}}"));
+    assert_eq!(gauge("open-connections"), [1.0, -1.0, 1.0, -1.0], "the last is closed with the gateways");
+    assert_eq!(gauge("available-streams"), [3.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0]);
 }
 
 #[tokio::test]

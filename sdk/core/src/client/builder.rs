@@ -32,6 +32,7 @@ pub struct ClientBuilder {
     batch_concurrency: NonZeroUsize,
     grouping: Grouping,
     observe: bool,
+    route: bool,
     retry: RetryLayer,
     attempt_timeout: AttemptTimeoutLayer,
     concurrency: ConcurrencyLayer,
@@ -71,6 +72,7 @@ impl ClientBuilder {
             batch_concurrency: non_zero(16),
             grouping: Grouping::default(),
             observe: true,
+            route: true,
             retry: RetryLayer::new(RetryPolicy::default()),
             attempt_timeout: AttemptTimeoutLayer::off(),
             concurrency: ConcurrencyLayer::new(non_zero(1_024)),
@@ -125,6 +127,14 @@ impl ClientBuilder {
     #[must_use]
     pub fn without_observe(mut self) -> Self {
         self.observe = false;
+        self
+    }
+
+    /// Leaves the choice of nodes and gateways to the backend: budget, circuit and limit are then those of the whole database. By
+    /// default the client chooses an owner of the partition for each request, and holds them for each.
+    #[must_use]
+    pub fn without_route(mut self) -> Self {
+        self.route = false;
         self
     }
 
@@ -223,11 +233,12 @@ impl ClientBuilder {
             .layer(observe(ObserveLayer::attempts_at(Arc::clone(&self.backend))))
             .service(BackendService::new(Arc::clone(&self.backend)));
         let router = Router::new(Arc::clone(&self.backend));
+        let route = |router: &Router| if self.route { RouteLayer::new(router.clone()) } else { RouteLayer::off() };
         // Layers that are off cost little, but those that few use cost nothing: there are two shapes of the stack.
         let stack: Box<dyn Stack> = match self.extras {
             None => Box::new(PerThread::new(
                 outer
-                    .layer(RouteLayer::new(router.clone()))
+                    .layer(route(&router))
                     .layer(self.retry.routed(&router))
                     .layer(self.attempt_timeout)
                     .layer(self.concurrency.routed(&router))
@@ -245,7 +256,7 @@ impl ClientBuilder {
                 Box::new(PerThread::new(
                     outer
                         .layer(extras.rate_limit)
-                        .layer(RouteLayer::new(router.clone()))
+                        .layer(route(&router))
                         .layer(self.retry.routed(&router))
                         .layer(self.attempt_timeout)
                         .layer(extras.hedge.routed(&router))

@@ -33,7 +33,7 @@ fn few() -> NonZeroUsize {
 }
 
 fn bare(builder: ClientBuilder) -> ClientBuilder {
-    builder.without_observe().without_retry().without_concurrency()
+    builder.without_observe().without_route().without_retry().without_concurrency()
 }
 
 fn all(builder: ClientBuilder) -> ClientBuilder {

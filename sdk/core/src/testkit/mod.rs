@@ -14,6 +14,7 @@ pub mod arbitrary;
 mod cases;
 mod fixture;
 mod history;
+mod recorder;
 pub mod simulator;
 #[cfg(feature = "testkit")]
 mod suite;
@@ -22,5 +23,6 @@ pub mod values;
 pub use self::cases::{Case, all as cases};
 pub use self::fixture::Fixture;
 pub use self::history::random_histories;
+pub use self::recorder::Kept;
 #[cfg(feature = "testkit")]
 pub use self::suite::{Suite, is_required};

@@ -75,6 +75,13 @@ async fn with_one_endpoint_nobody_asks_for_owners() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn off_it_leaves_the_choice_to_the_backend() {
+    let ring = failing(1);
+    client(&ring, ClientBuilder::without_route).call(get_of(0)).await.unwrap_err();
+    assert_eq!(ring.calls(), [None; 4]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn replicas_take_turns_and_what_needs_the_first_owner_goes_there() {
     let ring = Ring::new(2, |_, request| async move { ok(&request) });
     let client = client(&ring, |builder| builder);
