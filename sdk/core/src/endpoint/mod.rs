@@ -5,7 +5,7 @@ mod table;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 pub use self::router::{Health, Router};
@@ -13,8 +13,8 @@ pub use self::table::PerEndpoint;
 
 /// What a request is sent to, and what fails or is slow as one: a node of a CQL cluster, a gateway of HBase.
 ///
-/// It is a number for a name: as small as a pointer, to be copied and compared at no cost, and the same for all clients of the
-/// process. Names are kept as long as the process runs, some hundred bytes for each.
+/// It is a number for a name: of four bytes, to be copied and compared at no cost, and the same for all clients of the process. Names
+/// are kept as long as the process runs, some hundred bytes for each.
 ///
 /// ```
 /// use peristyle_core::Endpoint;
@@ -22,49 +22,36 @@ pub use self::table::PerEndpoint;
 /// let node = Endpoint::named("10.0.0.1:9042");
 /// assert_eq!((node, node.name()), (Endpoint::named("10.0.0.1:9042"), "10.0.0.1:9042"));
 /// ```
-#[derive(Clone, Copy)]
-pub struct Endpoint(&'static Named);
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Endpoint(NonZeroU32);
 
-struct Named {
-    name: String,
-    index: usize,
-}
+/// The names of all endpoints.
+static NAMES: PerEndpoint<String> = PerEndpoint::new();
 
 impl Endpoint {
     /// The endpoint of this name, such as an address with its port. Takes a lock: to be kept, not asked for with each request.
+    /// Names beyond some 65 000 stand for one endpoint.
     pub fn named(name: &str) -> Self {
         static KNOWN: LazyLock<Mutex<HashMap<String, Endpoint>>> = LazyLock::new(Mutex::default);
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.get(name) {
             return *found;
         }
-        let new = Self(Box::leak(Box::new(Named { name: name.to_owned(), index: known.len() })));
+        let number = u32::try_from(known.len().min(table::CAPACITY - 1)).unwrap_or_default();
+        let new = Self(NonZeroU32::MIN.saturating_add(number));
+        NAMES.get_or_make(new, || name.to_owned());
         known.insert(name.to_owned(), new);
         new
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        &self.0.name
+        NAMES.get(self).map_or("", String::as_str)
     }
 
     /// Its number: from 0 on, without gaps.
     fn index(self) -> usize {
-        self.0.index
-    }
-}
-
-impl PartialEq for Endpoint {
-    fn eq(&self, other: &Self) -> bool {
-        self.index() == other.index()
-    }
-}
-
-impl Eq for Endpoint {}
-
-impl Hash for Endpoint {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.index().hash(state);
+        usize::try_from(self.0.get() - 1).unwrap_or_default()
     }
 }
 
@@ -123,7 +110,9 @@ mod tests {
         let [one, two] = ["of mod 1", "of mod 2"].map(Endpoint::named);
         assert!(one == Endpoint::named("of mod 1") && one != two);
         assert_eq!((one.name(), two.to_string()), ("of mod 1", "of mod 2".to_owned()));
-        assert_eq!(size_of::<Option<Endpoint>>(), size_of::<usize>());
+        // It is moved with every request from layer to layer, in room that there was.
+        assert_eq!(size_of::<Option<Endpoint>>(), 4);
+        assert!(size_of::<crate::request::RequestOptions>() <= 56);
     }
 
     #[test]

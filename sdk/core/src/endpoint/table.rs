@@ -10,6 +10,9 @@ const FIRST: usize = 16;
 /// Blocks: more endpoints than they have room for share the last place.
 const BLOCKS: usize = 12;
 
+/// How many endpoints have a place of their own.
+pub(super) const CAPACITY: usize = FIRST * ((1 << BLOCKS) - 1);
+
 /// Something for each endpoint that was asked for, made when it is first asked for, and kept at one place from then on. Looked
 /// up without a lock.
 #[derive(Debug)]
@@ -19,11 +22,16 @@ pub struct PerEndpoint<T> {
 
 impl<T> Default for PerEndpoint<T> {
     fn default() -> Self {
-        Self { blocks: [const { OnceLock::new() }; BLOCKS] }
+        Self::new()
     }
 }
 
 impl<T> PerEndpoint<T> {
+    /// Nothing for any endpoint.
+    pub const fn new() -> Self {
+        Self { blocks: [const { OnceLock::new() }; BLOCKS] }
+    }
+
     /// What is kept for this endpoint.
     pub fn get(&self, endpoint: Endpoint) -> Option<&T> {
         let (block, place) = place(endpoint.index());
@@ -59,7 +67,7 @@ mod tests {
     #[test]
     fn each_endpoint_has_a_place_of_its_own_that_is_within_its_block() {
         let mut last = None;
-        for index in 0..FIRST * ((1 << BLOCKS) - 1) {
+        for index in 0..CAPACITY {
             let (block, place) = place(index);
             assert!(block < BLOCKS && place < FIRST << block, "{index}");
             assert!(last < Some((block, place)), "{index}");
