@@ -7,35 +7,18 @@ use std::sync::Arc;
 use futures::FutureExt;
 use peristyle::model::StoredRow;
 use peristyle::{Error, ErrorKind, Result};
-use peristyle_ycsb::{Fields, Record, Status, Store, Writer};
+use peristyle_ycsb::{Status, Store, Writer};
 
 use crate::desk::{Desk, WakeList};
 use crate::sessions::Shared;
+use crate::wire::Order;
 use crate::{faults, wire};
 
-/// What a Java thread asks for.
+/// What a session leaves for its clerk.
 #[derive(Debug)]
-pub(crate) enum Order {
-    Read {
-        key: String,
-        fields: Fields,
-    },
-    Scan {
-        start: String,
-        count: usize,
-        fields: Fields,
-    },
-    Update {
-        key: String,
-        record: Record,
-    },
-    Insert {
-        key: String,
-        record: Record,
-    },
-    Delete {
-        key: String,
-    },
+pub(crate) enum Errand {
+    /// An order as Java wrote it. It is read where the work is done: what that needs is allocated and freed by one thread.
+    Call(Vec<u8>),
     /// The last one: what waits is written.
     Close,
 }
@@ -44,13 +27,13 @@ pub(crate) enum Order {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: Status,
-    /// What a read or scan found, as Java takes it, the status included.
+    /// What a read or scan found, as Java takes it, the status included; of a write, nothing that counts.
     pub(crate) records: Vec<u8>,
 }
 
 /// Where a session and its clerk meet.
-pub(crate) type ClerkDesk = Desk<Order, Result<Answer>>;
-pub(crate) type ClerkWakeList = WakeList<Order, Result<Answer>>;
+pub(crate) type ClerkDesk = Desk<Errand, Result<Answer>>;
+pub(crate) type ClerkWakeList = WakeList<Errand, Result<Answer>>;
 
 /// The task.
 #[derive(Debug)]
@@ -68,50 +51,61 @@ impl Clerk {
     pub(crate) async fn serve(mut self) {
         let mut is_open = true;
         while is_open {
-            let order = self.desk.next().await;
-            is_open = !matches!(order, Order::Close);
-            let answer = AssertUnwindSafe(self.carry_out(order)).catch_unwind().await;
+            let errand = self.desk.next().await;
+            is_open = !matches!(errand, Errand::Close);
+            let answer = AssertUnwindSafe(self.run(errand)).catch_unwind().await;
             self.desk.answer(answer.unwrap_or_else(|panic| Err(panicked(&*panic))));
         }
     }
 
-    async fn carry_out(&mut self, order: Order) -> Result<Answer> {
+    async fn run(&mut self, errand: Errand) -> Result<Answer> {
+        match errand {
+            Errand::Call(order) => self.carry_out(order).await,
+            Errand::Close => {
+                self.writer.flush(&self.store).await;
+                self.keep_failure();
+                self.report()?;
+                Ok(Answer { status: Status::Ok, records: Vec::new() })
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, order: Vec<u8>) -> Result<Answer> {
         faults::panic_on_io_thread(&order);
         let (store, writer) = (&self.store, &mut self.writer);
-        let status = match order {
+        let status = match wire::decode(&order, store)? {
             Order::Read { key, fields } => {
-                let row = store.read(&key, fields).await;
+                let row = store.read(key, fields).await;
                 let status = if matches!(row, Ok(None)) { Status::NotFound } else { Status::Ok };
-                return Ok(self.found(status, row.map(Vec::from_iter)));
+                let rows = row.as_ref().map(Option::as_slice);
+                return Ok(self.found(status, rows, order));
             }
             Order::Scan { start, count, fields } => {
                 self.shared.tell_order(store);
-                let rows = store.scan(&start, count, fields).await;
-                return Ok(self.found(Status::Ok, rows));
+                let rows = store.scan(start, count, fields).await;
+                return Ok(self.found(Status::Ok, rows.as_deref(), order));
             }
-            Order::Update { key, record } => writer.update(store, &key, record).await,
-            Order::Insert { key, record } => writer.insert(store, &key, record).await,
-            Order::Delete { key } => match store.delete(&key).await {
+            Order::Update { key, record } => writer.update(store, key, record).await,
+            Order::Insert { key, record } => writer.insert(store, key, record).await,
+            Order::Delete { key } => match store.delete(key).await {
                 Ok(()) => Status::Ok,
                 Err(error) => self.shared.failed(&error),
             },
-            Order::Close => {
-                writer.flush(store).await;
-                self.keep_failure();
-                self.report()?;
-                Status::Ok
-            }
         };
         self.keep_failure();
-        Ok(Answer { status, records: Vec::new() })
+        Ok(Answer { status, records: order })
     }
 
-    fn found(&self, status: Status, rows: Result<Vec<StoredRow>>) -> Answer {
+    /// What was found, in the memory of the order.
+    fn found(&self, status: Status, rows: Result<&[StoredRow], &Error>, order: Vec<u8>) -> Answer {
         let (status, rows) = match rows {
             Ok(rows) => (status, rows),
-            Err(error) => (self.shared.failed(&error), Vec::new()),
+            Err(error) => (self.shared.failed(error), [].as_slice()),
         };
-        Answer { status, records: wire::encode(status, &rows, &self.store) }
+        let mut records = order;
+        records.clear();
+        wire::encode(status, rows, &self.store, &mut records);
+        Answer { status, records }
     }
 
     fn keep_failure(&mut self) {

@@ -7,3 +7,7 @@ mod faults;
 mod natives;
 mod sessions;
 mod wire;
+
+/// What Java threads and io threads hand each other is freed by other threads than allocated it, which this one is made for.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

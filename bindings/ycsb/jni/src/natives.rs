@@ -8,8 +8,8 @@ use jni::objects::{JByteArray, JClass, JObjectArray, JString};
 use jni::sys::{jint, jlong};
 use jni::{Env, EnvUnowned};
 
-use crate::clerk::Answer;
-use crate::{faults, sessions, wire};
+use crate::clerk::{Answer, Errand};
+use crate::{faults, sessions};
 
 /// What becomes a Java exception.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ extern "system" fn Java_io_peristyle_ycsb_PeristyleClient_shutDown<'local>(
 
 fn ask(env: &Env<'_>, handle: jlong, order: &JByteArray<'_>) -> Result<Answer> {
     let session = sessions::get(handle)?;
-    let order = wire::decode(env.convert_byte_array(order)?, &session.store)?;
+    let order = env.convert_byte_array(order)?;
     faults::panic_in_call(&order);
-    Ok(session.ask(order)?)
+    Ok(session.ask(Errand::Call(order))?)
 }

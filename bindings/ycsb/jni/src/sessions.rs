@@ -9,7 +9,7 @@ use peristyle::{Client, Error, ErrorKind, Result};
 use peristyle_ycsb::{Settings, Status, Store, Writer, uri};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::clerk::{Answer, Clerk, ClerkDesk, ClerkWakeList, Order};
+use crate::clerk::{Answer, Clerk, ClerkDesk, ClerkWakeList, Errand};
 
 /// The runtime, the client with its tables, and which failures were told.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ fn closed() -> Error {
 pub(crate) fn close(handle: i64) -> Result<()> {
     let session = get(handle)?;
     SESSIONS.write().unwrap_or_else(PoisonError::into_inner).open.remove(&handle);
-    session.ask(Order::Close).map(drop)
+    session.ask(Errand::Close).map(drop)
 }
 
 /// Closes the clients.
@@ -97,8 +97,8 @@ fn io_threads() -> usize {
 
 impl Session {
     /// Has something done on the io threads, and waits for the answer.
-    pub(crate) fn ask(&self, order: Order) -> Result<Answer> {
-        self.desk.ask(order).unwrap_or_else(|| Err(closed()))
+    pub(crate) fn ask(&self, errand: Errand) -> Result<Answer> {
+        self.desk.ask(errand).unwrap_or_else(|| Err(closed()))
     }
 }
 

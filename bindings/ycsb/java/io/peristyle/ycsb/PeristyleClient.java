@@ -2,10 +2,10 @@ package io.peristyle.ycsb;
 
 import java.io.File;
 import java.net.URISyntaxException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.CodeSource;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -50,6 +50,10 @@ public class PeristyleClient extends DB {
   private static final byte UPDATE = 2;
   private static final byte INSERT = 3;
   private static final byte DELETE = 4;
+
+  /** Bytes of a number, and of what stands before a key. Buffers of Java's own take its compiler far longer than these arrays. */
+  private static final int NUMBER = 4;
+  private static final int HEAD = 1 + NUMBER;
 
   static {
     loadLibrary();
@@ -113,16 +117,15 @@ public class PeristyleClient extends DB {
   @Override
   public Status read(String table, String key, Set<String> fields, Map<String, ByteIterator> result) {
     try {
-      ByteBuffer order = order(READ, key, 0, fields);
+      byte[] order = order(READ, key, 0, fields);
       if (order == null) {
         return Status.BAD_REQUEST;
       }
-      ByteBuffer answer = ByteBuffer.wrap(read(handle, order.array()));
-      Status status = STATUSES[answer.get()];
-      if (answer.hasRemaining()) {
-        readRecord(answer, result);
+      byte[] answer = read(handle, order);
+      if (answer.length > 1) {
+        readRecord(answer, 1, result);
       }
-      return status;
+      return STATUSES[answer[0]];
     } catch (RuntimeException e) {
       return failed(e);
     }
@@ -132,18 +135,17 @@ public class PeristyleClient extends DB {
   public Status scan(String table, String startkey, int recordcount, Set<String> fields,
       Vector<HashMap<String, ByteIterator>> result) {
     try {
-      ByteBuffer order = order(SCAN, startkey, Math.max(recordcount, 0), fields);
+      byte[] order = order(SCAN, startkey, Math.max(recordcount, 0), fields);
       if (order == null) {
         return Status.BAD_REQUEST;
       }
-      ByteBuffer answer = ByteBuffer.wrap(read(handle, order.array()));
-      Status status = STATUSES[answer.get()];
-      while (answer.hasRemaining()) {
+      byte[] answer = read(handle, order);
+      for (int place = 1; place < answer.length;) {
         HashMap<String, ByteIterator> record = new HashMap<>();
-        readRecord(answer, record);
+        place = readRecord(answer, place, record);
         result.add(record);
       }
-      return status;
+      return STATUSES[answer[0]];
     } catch (RuntimeException e) {
       return failed(e);
     }
@@ -166,8 +168,8 @@ public class PeristyleClient extends DB {
 
   private Status write(byte operation, String key, Map<String, ByteIterator> values) {
     try {
-      ByteBuffer order = order(operation, key, values);
-      return order == null ? Status.BAD_REQUEST : STATUSES[write(handle, order.array())];
+      byte[] order = order(operation, key, values);
+      return order == null ? Status.BAD_REQUEST : STATUSES[write(handle, order)];
     } catch (RuntimeException e) {
       return failed(e);
     }
@@ -179,24 +181,26 @@ public class PeristyleClient extends DB {
   }
 
   /** A read, with the numbers of fields, none for all; null where one is unknown. */
-  private ByteBuffer order(byte operation, String key, int count, Set<String> fields) {
-    ByteBuffer order = order(operation, key, 4 + (fields == null ? 0 : 4 * fields.size()));
-    order.putInt(count);
+  private byte[] order(byte operation, String key, int count, Set<String> fields) {
+    byte[] name = key.getBytes(StandardCharsets.UTF_8);
+    byte[] order = new byte[HEAD + name.length + NUMBER + (fields == null ? 0 : NUMBER * fields.size())];
+    int place = putNumber(order, begin(order, operation, name), count);
     if (fields != null) {
       for (String field : fields) {
         Integer number = fieldNumbers.get(field);
         if (number == null) {
           return null;
         }
-        order.putInt(number);
+        place = putNumber(order, place, number);
       }
     }
     return order;
   }
 
   /** A write, with number, length and bytes of each value; null where a field is unknown. */
-  private ByteBuffer order(byte operation, String key, Map<String, ByteIterator> values) {
-    int size = 0;
+  private byte[] order(byte operation, String key, Map<String, ByteIterator> values) {
+    byte[] name = key.getBytes(StandardCharsets.UTF_8);
+    int size = HEAD + name.length;
     int count = 0;
     int[] numbers = new int[values.size()];
     byte[][] bytes = new byte[values.size()][];
@@ -205,35 +209,57 @@ public class PeristyleClient extends DB {
       if (number == null) {
         return null;
       }
-      ByteIterator value = entry.getValue();
-      // The bytes of a StringByteIterator are its characters cut to eight bits.
-      bytes[count] = value instanceof StringByteIterator
-          ? value.toString().getBytes(StandardCharsets.UTF_8)
-          : value.toArray();
-      size += 8 + bytes[count].length;
+      bytes[count] = bytes(entry.getValue());
+      size += 2 * NUMBER + bytes[count].length;
       numbers[count++] = number;
     }
-    ByteBuffer order = order(operation, key, size);
-    for (int place = 0; place < count; place++) {
-      order.putInt(numbers[place]).putInt(bytes[place].length).put(bytes[place]);
+    byte[] order = new byte[size];
+    int place = begin(order, operation, name);
+    for (int value = 0; value < count; value++) {
+      place = putBytes(order, putNumber(order, place, numbers[value]), bytes[value]);
     }
     return order;
   }
 
-  /** The operation, and length and bytes of the key, with room for the rest. */
-  private static ByteBuffer order(byte operation, String key, int rest) {
-    byte[] bytes = key.getBytes(StandardCharsets.UTF_8);
-    return ByteBuffer.allocate(5 + bytes.length + rest).put(operation).putInt(bytes.length).put(bytes);
+  /** The bytes of a StringByteIterator are its characters cut to eight bits. */
+  private static byte[] bytes(ByteIterator value) {
+    return value instanceof StringByteIterator ? value.toString().getBytes(StandardCharsets.UTF_8) : value.toArray();
   }
 
-  /** How many values, then number, length and bytes of each. */
-  private void readRecord(ByteBuffer answer, Map<String, ByteIterator> record) {
-    for (int left = answer.getInt(); left > 0; left--) {
-      String field = fieldNames[answer.getInt()];
-      byte[] value = new byte[answer.getInt()];
-      answer.get(value);
-      record.put(field, new ByteArrayByteIterator(value));
+  /** The operation, and length and bytes of the key; where the rest begins. */
+  private static int begin(byte[] order, byte operation, byte[] key) {
+    order[0] = operation;
+    return putBytes(order, 1, key);
+  }
+
+  private static int putBytes(byte[] order, int place, byte[] bytes) {
+    System.arraycopy(bytes, 0, order, putNumber(order, place, bytes.length), bytes.length);
+    return place + NUMBER + bytes.length;
+  }
+
+  private static int putNumber(byte[] order, int place, int number) {
+    order[place] = (byte) (number >> 24);
+    order[place + 1] = (byte) (number >> 16);
+    order[place + 2] = (byte) (number >> 8);
+    order[place + 3] = (byte) number;
+    return place + NUMBER;
+  }
+
+  private static int number(byte[] answer, int place) {
+    return answer[place] << 24 | (answer[place + 1] & 0xff) << 16 | (answer[place + 2] & 0xff) << 8
+        | answer[place + 3] & 0xff;
+  }
+
+  /** How many values, then number, length and bytes of each; where the next record begins. */
+  private int readRecord(byte[] answer, int start, Map<String, ByteIterator> record) {
+    int place = start + NUMBER;
+    for (int left = number(answer, start); left > 0; left--) {
+      String field = fieldNames[number(answer, place)];
+      int from = place + 2 * NUMBER;
+      place = from + number(answer, place + NUMBER);
+      record.put(field, new ByteArrayByteIterator(Arrays.copyOfRange(answer, from, place)));
     }
+    return place;
   }
 
   private static native long open(String[] properties);
