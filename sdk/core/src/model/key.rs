@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use super::{Column, Type, Value};
 use crate::error::{Error, Result};
 
@@ -16,7 +14,8 @@ pub struct Key(Values);
 #[derive(Clone)]
 enum Values {
     /// One or two that have nothing on the heap: to copy them takes less than to count who has them.
-    Small(SmallVec<[Value; 2]>),
+    One([Value; 1]),
+    Two([Value; 2]),
     Shared(Arc<[Value]>),
 }
 
@@ -29,22 +28,24 @@ impl Key {
     /// assert_eq!(Key::new([Value::from(1_i64)]), Key::new(vec![Value::from(1_i64)]));
     /// ```
     pub fn new(values: impl IntoIterator<Item = Value>) -> Self {
-        Self::gathered(values.into_iter().collect())
+        Self::taken(&mut values.into_iter().collect::<Vec<_>>())
     }
 
-    pub(crate) fn gathered(mut values: SmallVec<[Value; 4]>) -> Self {
-        if values.len() <= 2 && values.iter().all(Value::is_small) {
-            return Self(Values::Small(values.into_iter().collect()));
-        }
-        // Through a slice, which tells their number beforehand.
+    /// A key of these values, which are moved out; others of no meaning stay in their places.
+    pub(crate) fn taken(values: &mut [Value]) -> Self {
         let take = |value: &mut Value| std::mem::replace(value, Value::Bool(false));
-        Self(Values::Shared(values.iter_mut().map(take).collect()))
+        Self(match values {
+            [one] if one.is_small() => Values::One([take(one)]),
+            [one, two] if one.is_small() && two.is_small() => Values::Two([take(one), take(two)]),
+            values => Values::Shared(values.iter_mut().map(take).collect()),
+        })
     }
 
     /// The values.
     pub fn values(&self) -> &[Value] {
         match &self.0 {
-            Values::Small(values) => values,
+            Values::One(values) => values,
+            Values::Two(values) => values,
             Values::Shared(values) => values,
         }
     }

@@ -57,7 +57,7 @@ impl<'a> PartsBuilder<'a> {
             let (_, value) = early.map(|place| self.early.swap_remove(place)).ok_or_else(|| missing(column))?;
             self.keys.push(value);
         }
-        Ok((Key::gathered(self.keys), self.values))
+        Ok((Key::taken(&mut self.keys), self.values))
     }
 
     fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), RowFault> {
