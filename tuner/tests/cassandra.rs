@@ -2,16 +2,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+mod front;
 
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use common::{Ended, folder, run};
+use front::Front;
 use serde_json::Value;
 
-/// The URI of a keyspace that no other test uses; `None`, with a word about it, where there is no server and none is required.
-fn target(test: &str) -> Option<String> {
+/// The address of the server; `None`, with a word about it, where there is none and none is required.
+fn address() -> Option<String> {
     let Ok(address) = std::env::var("PERISTYLE_CQL") else {
         let required = std::env::var("REQUIRE_BACKENDS").unwrap_or_default();
         assert!(
@@ -21,8 +23,18 @@ fn target(test: &str) -> Option<String> {
         eprintln!("ignored: PERISTYLE_CQL is not set");
         return None;
     };
+    Some(address)
+}
+
+/// The URI of a keyspace that no other test uses, on the server at an address.
+fn keyspace(address: &str, test: &str) -> String {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_nanos();
-    Some(format!("cql://{address}/tuner_{test}_{nanos}"))
+    format!("cql://{address}/tuner_{test}_{nanos}")
+}
+
+/// The URI of such a keyspace on the server, if there is one.
+fn target(test: &str) -> Option<String> {
+    Some(keyspace(&address()?, test))
 }
 
 fn result(ended: &Ended) -> Value {
@@ -90,4 +102,35 @@ fn the_choice_of_a_sweep_is_measured_beside_the_defaults() {
     let interval = result["beside"]["compared"]["ci95"].as_array().unwrap();
     let ratio = result["beside"]["compared"]["ratio"].as_f64().unwrap();
     assert!(interval[0].as_f64().unwrap() <= ratio && ratio <= interval[1].as_f64().unwrap(), "{result}");
+}
+
+/// The field's story: a service with more threads than one connection takes sees errors, and with more connections none.
+#[test]
+fn more_threads_fail_on_one_connection_and_more_connections_cure_it() {
+    let Some(server) = address() else { return };
+    let front = Front { server: server.parse().unwrap(), most: 56, away: Duration::from_millis(50) };
+    let (address, _runtime) = front.listen();
+    let target = keyspace(&address.to_string(), "front");
+    let files = folder();
+    let run_of = |threads| {
+        let point = ["--threads", threads, "--pool", "1", "--budget", "10s", "--create", "--json"];
+        result(&run(files.path(), &[&["run", "--target", &target][..], &point[..]].concat()))
+    };
+    let (few, many) = (run_of("16"), run_of("64"));
+    assert_eq!((&few["peak"]["errors"], &few["ceiling"]), (&0.into(), &Value::Null), "{few}");
+    assert_eq!((&many["verdict"], &many["limit"]), (&"no_feasible_point".into(), &"errors".into()), "{many}");
+    assert_eq!(many["ceiling"]["cause"], "overloaded", "{many}");
+
+    let ranges = ["--threads", "64", "--io-threads", "1..2", "--pool", "1..4", "--batch", "1", "--budget", "35s"];
+    let swept = swept(files.path(), &target, &[&ranges[..], &["--out", "out"]].concat());
+    let chosen = if swept["knee"].is_null() { &swept["peak"] } else { &swept["knee"] };
+    assert!(chosen["pool"].as_u64().unwrap() > 1 && chosen["rows_per_s"].as_f64().unwrap() > 0.0, "{swept}");
+    assert_eq!(chosen["errors"], 0, "{swept}");
+    let ceiling = &swept["ceiling"];
+    assert_eq!((&ceiling["pool"], &ceiling["cause"]), (&1.into(), &"overloaded".into()), "{swept}");
+    let page = fs::read_to_string(files.path().join("out/report.html")).unwrap();
+    let why = swept["why"].to_string();
+    for told in ["1 pool fail with overloaded; 64 threads with", "pool don't", "too many requests on this connection"] {
+        assert!(why.contains(told) && page.contains(told), "{told}: {swept}");
+    }
 }

@@ -331,6 +331,7 @@ fn more_threads_that_fail_and_more_connections_that_cure_it_are_told() {
     let why = result["why"].to_string();
     assert!(why.contains("requests fail with overloaded") && why.contains("threads with"), "{why}");
     assert!(why.contains("fail with overloaded;") && why.contains("pool don't"), "{why}");
+    assert!(why.contains("each of them takes only so many at once") && why.contains("raise --pool above 8"), "{why}");
     let page = fs::read_to_string(files.path().join("out/report.html")).unwrap();
     assert!(page.contains("fail with overloaded;"), "the page does not tell it");
 }

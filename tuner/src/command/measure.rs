@@ -43,7 +43,8 @@ pub(crate) fn search_on<T: Target>(
     let (mut out, mut journal) =
         if plan.resume { OutFolder::resume(&plan.out, &before)? } else { OutFolder::claim(&plan.out)? };
     let mut target = open(&before)?;
-    for line in report::opening(plan) {
+    let notes = target.notes();
+    for line in report::opening(plan, &notes) {
         console.line(&line);
     }
     console.line(&report::header());
@@ -57,7 +58,7 @@ pub(crate) fn search_on<T: Target>(
     let spent_before = before.last().map_or(Duration::ZERO, |window| window.trial.spent);
     let most = usize::try_from(search.most()).unwrap_or(usize::MAX);
     let mut watch = Watch { plan, console, interrupt, journal: &mut journal, spent_before, most };
-    let mut outcome = watch.drive(search, before, &mut target)?;
+    let mut outcome = Outcome { notes, ..watch.drive(search, before, &mut target)? };
     if let Some(other) = plan.beside {
         watch.beside(&mut outcome, other, &mut target)?;
     }
@@ -198,7 +199,7 @@ impl Watch<'_> {
         if windows.is_empty() && answer.verdict == Verdict::Interrupted {
             return Err(Failure::interrupted());
         }
-        Ok(Outcome { answer, windows, spent: self.spent(target), beside: None })
+        Ok(Outcome { answer, windows, spent: self.spent(target), beside: None, notes: Vec::new() })
     }
 
     fn end(&self, left: Duration) -> Option<End> {

@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use peristyle::model::Value;
+use peristyle::model::{Key, Value};
 use peristyle::request::{Projection, Query, Read, Write};
 use peristyle::{Client, Request};
 
@@ -65,16 +65,30 @@ impl Chooser {
     /// The next request, with the index of its operation.
     pub(crate) fn next(&mut self, client: &Client) -> (usize, Request) {
         let workload = Arc::clone(&self.workload);
+        let (place, kind, keys) = self.operation(&workload);
+        (place, self.request(&workload, kind, keys, client))
+    }
+
+    /// The partition of the next request, or of its first row.
+    pub(crate) fn partition(&mut self) -> Key {
+        let workload = Arc::clone(&self.workload);
+        let (_, kind, keys) = self.operation(&workload);
+        let index = self.index(&workload.rows, keys, matches!(kind, Kind::Put));
+        workload.rows.key_prefix(index, workload.table.partition_len())
+    }
+
+    /// What is done next, and to which rows.
+    fn operation(&mut self, workload: &Workload) -> (usize, Kind, Keys) {
         let mut choice = if workload.operations.len() > 1 { self.draw(self.weights) } else { 0 };
         for (place, operation) in workload.operations.iter().enumerate() {
             let weight = u64::from(operation.weight);
             if choice < weight {
-                return (place, self.request(&workload, operation.kind, operation.keys, client));
+                return (place, operation.kind, operation.keys);
             }
             choice -= weight;
         }
         // The choice lies below the sum of the weights, so this is the rule that a mix has at least one operation.
-        (0, self.request(&workload, Kind::Get, Keys::Uniform, client))
+        (0, Kind::Get, Keys::Uniform)
     }
 
     fn request(&mut self, workload: &Workload, kind: Kind, keys: Keys, client: &Client) -> Request {

@@ -1,7 +1,7 @@
 //! Why the knee is where it is, in sentences.
 
 use super::figures::{cpu, latency, percentile};
-use super::limit::Explanation;
+use super::limit::{Explanation, poorer_failure};
 use super::table::percent;
 use super::{Outcome, Window};
 use crate::plan::Plan;
@@ -30,6 +30,7 @@ pub(crate) fn explain(plan: &Plan, outcome: &Outcome, explanation: &Explanation)
         why.extend(in_flight(plan, choice.point.threads, &windows));
         why.extend(offer(&windows));
     }
+    why.extend(outcome.notes.iter().cloned());
     why.extend(missing(&outcome.windows));
     why.extend(failures(outcome));
     why
@@ -37,24 +38,11 @@ pub(crate) fn explain(plan: &Plan, outcome: &Outcome, explanation: &Explanation)
 
 /// Settings that fail at a load which the chosen ones carry: what more io threads and connections are for.
 fn cured(outcome: &Outcome, chosen: Point) -> Option<String> {
-    let poorer = |point: Point| {
-        let fewer = point.pool < chosen.pool || point.io_threads < chosen.io_threads;
-        fewer && point.pool <= chosen.pool && point.io_threads <= chosen.io_threads
-    };
-    let failed = outcome.windows.iter().filter(|window| {
-        let point = window.trial.probe.point;
-        window.measurement.failures() > 0
-            && point.batch == chosen.batch
-            && point.threads <= chosen.threads
-            && poorer(point)
-    });
-    let worst = failed.max_by_key(|window| window.trial.probe.point)?;
-    let Point { threads, io_threads, pool, .. } = worst.trial.probe.point;
-    let cause = worst.measurement.cause().unwrap_or("errors");
-    Some(format!(
-        "{threads} threads with {io_threads} io, {pool} pool fail with {cause}; {} threads with {} io, {} pool don't",
-        chosen.threads, chosen.io_threads, chosen.pool
-    ))
+    let (works, failed) = poorer_failure(outcome, chosen)?;
+    let point = failed.trial.probe.point;
+    let cause = failed.measurement.cause().unwrap_or("errors");
+    let with = |point: Point| format!("{} threads with {} io, {} pool", point.threads, point.io_threads, point.pool);
+    Some(format!("{} fail with {cause}; {} don't", with(point), with(works)))
 }
 
 /// How busy the client was.

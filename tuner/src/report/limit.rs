@@ -90,7 +90,9 @@ impl Explanation {
         }
         let windows = outcome.windows_at(&choice.trials);
         let peak = answer.peak.as_ref().map_or(choice.point, |peak| peak.point);
-        of_ceiling(next_failure(outcome, peak).as_ref().or(answer.ceiling.as_ref()), peak)
+        let ceiling = next_failure(outcome, peak).or_else(|| answer.ceiling.clone());
+        of_full_connections(plan, outcome, ceiling.as_ref(), peak)
+            .or_else(|| of_ceiling(ceiling.as_ref(), peak))
             .or_else(|| of_connections(plan, peak))
             .or_else(|| of_offer(plan, &windows))
             .or_else(|| cpu(&windows).and_then(|cpu| of_processor(plan, choice.point, &windows, cpu)))
@@ -130,6 +132,53 @@ fn next_failure(outcome: &Outcome, peak: Point) -> Option<Ceiling> {
     Some(Ceiling { point: window.trial.probe.point, cause, errors: window.measurement.failures() })
 }
 
+/// The largest number of threads that works with the other settings of a point, and a window that fails with no more of them but
+/// fewer connections or io threads.
+pub(super) fn poorer_failure(outcome: &Outcome, chosen: Point) -> Option<(Point, &Window)> {
+    let point = |window: &Window| window.trial.probe.point;
+    let like = |window: &Window| point(window) == chosen.with(Axis::Threads, point(window).threads);
+    let works = |threads: u32| {
+        let mut here = outcome.windows.iter().filter(|window| like(window) && point(window).threads == threads);
+        here.all(|window| window.measurement.failures() == 0)
+    };
+    let threads = outcome.windows.iter().filter(|window| like(window)).map(|window| point(window).threads);
+    let most = chosen.with(Axis::Threads, threads.filter(|threads| works(*threads)).max()?);
+    let poorer = |window: &&Window| {
+        let Point { threads, io_threads, pool, batch } = point(window);
+        let fewer =
+            pool <= most.pool && io_threads <= most.io_threads && (pool, io_threads) != (most.pool, most.io_threads);
+        fewer && threads <= most.threads && batch == most.batch && window.measurement.failures() > 0
+    };
+    let failed = outcome.windows.iter().filter(poorer).max_by_key(|window| point(window))?;
+    Some((most, failed))
+}
+
+/// Errors just above the peak that fewer connections meet sooner: each of them takes so many requests at once.
+fn of_full_connections(plan: &Plan, outcome: &Outcome, ceiling: Option<&Ceiling>, peak: Point) -> Option<Explanation> {
+    let Ceiling { point, cause, .. } = ceiling.filter(|it| it.errors > 0 && is_just_above(it.point, peak))?;
+    let (_, sooner) = poorer_failure(outcome, peak)?;
+    let fewer = sooner.trial.probe.point;
+    if fewer.pool == peak.pool || sooner.measurement.cause() != Some(cause.as_str()) {
+        return None;
+    }
+    let why = format!(
+        "from {} threads on requests fail with {cause}, and with {} instead of {} connections sooner: each of them takes only so \
+         many at once",
+        point.threads, fewer.pool, peak.pool
+    );
+    let advice = if peak.pool == plan.space.pool.hi() {
+        format!("raise --pool above {}: more connections carry more threads; or stay at {}", peak.pool, peak.threads)
+    } else {
+        format!("keep to {} threads with pool {}", peak.threads, peak.pool)
+    };
+    Some(Explanation::new(Limit::Errors, why, advice))
+}
+
+/// Whether a point has more threads than the peak, but not many more.
+fn is_just_above(point: Point, peak: Point) -> bool {
+    point.threads > peak.threads && point.threads <= peak.threads.saturating_mul(NEAR)
+}
+
 /// Connections that carry no more requests than there are threads.
 fn of_connections(plan: &Plan, peak: Point) -> Option<Explanation> {
     let carried = plan.carried(peak)?;
@@ -153,7 +202,7 @@ fn of_connections(plan: &Plan, peak: Point) -> Option<Explanation> {
 fn of_ceiling(ceiling: Option<&Ceiling>, peak: Point) -> Option<Explanation> {
     let ceiling = ceiling?;
     let Ceiling { point, cause, errors } = ceiling;
-    let by_threads = point.threads > peak.threads && point.threads <= peak.threads.saturating_mul(NEAR);
+    let by_threads = is_just_above(*point, peak);
     if !by_threads && point.batch > peak.batch && *errors > 0 {
         let why = format!("requests of {} rows fail with {cause}", point.batch);
         return Some(if REFUSALS.contains(&cause.as_str()) {

@@ -46,6 +46,8 @@ pub(crate) struct Outcome {
     pub(crate) spent: Duration,
     /// The chosen point beside the defaults, where that was asked for.
     pub(crate) beside: Option<Beside>,
+    /// What is to be known of the target, in sentences.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Outcome {

@@ -13,7 +13,7 @@ use crate::stats::whole;
 const BARS: &str = "▁▂▃▄▅▆▇█";
 
 /// The lines before the first window.
-pub(crate) fn opening(plan: &Plan) -> Vec<String> {
+pub(crate) fn opening(plan: &Plan, notes: &[String]) -> Vec<String> {
     let ranges = Axis::ALL.map(|axis| format!("{} {}", axis.name(), plan.space.on(axis))).join(", ");
     let temporary = if plan.target.is_temporary() { " (gone when it ends)" } else { "" };
     let mut lines = vec![
@@ -21,7 +21,7 @@ pub(crate) fn opening(plan: &Plan) -> Vec<String> {
         format!("workload  {}: {}", plan.workload.name, plan.workload.about),
         format!("search    {ranges}; budget {}", humantime::format_duration(plan.budget)),
     ];
-    lines.extend(plan.notes.iter().map(|note| format!("note      {note}")));
+    lines.extend(plan.notes.iter().chain(notes).map(|note| format!("note      {note}")));
     lines
 }
 

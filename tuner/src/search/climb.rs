@@ -54,26 +54,45 @@ impl Climb {
     /// A search that spends at most this time, windows and all; in open loop at so many requests per second.
     pub(crate) fn new(space: Space, budget: Duration, rate: Option<f64>, seed: u64) -> Self {
         let axes = Axis::ALL.into_iter().filter(|axis| !space.on(*axis).is_fixed()).count();
-        let window = window_for(&space, budget);
+        let planned = planned(&space);
+        let window = window_for(planned, budget);
         let warm_up = (window * WARM_UP_WINDOWS).min(budget / WARM_UP_SHARE / 4).max(window);
         let windows = MOST_WINDOWS.get(axes).copied().unwrap_or(u32::MAX);
-        Self { space, time: Time { budget, window, warm_up, rate, windows }, seed, fits: Fits::default() }
+        Self { space, time: Time { budget, window, warm_up, rate, windows, planned }, seed, fits: Fits::default() }
     }
 
     fn decide(&self, run: &mut Replay<'_>) -> Result<Answer, Pause> {
         self.warm_up(run)?;
-        for _ in 0..BASELINES {
-            run.measure(self.space.lowest(), Purpose::Baseline)?;
-        }
-        if run.best().is_none() {
-            return Ok(self.nothing_works(run));
-        }
-        let (here, complete) = match self.explore(run) {
+        let Some(ground) = self.ground(run)? else { return Ok(self.nothing_works(run)) };
+        let mut best = 0.0;
+        let (here, complete) = match self.explore(run, ground, &mut best) {
             Ok(here) => (here, true),
-            Err(Pause::Hurry) => (run.best().map_or(self.space.lowest(), |it| it.0), false),
+            Err(Pause::Hurry) => (run.best().map_or(ground, |it| it.0), false),
             Err(pause) => return Err(pause),
         };
-        Finals { space: &self.space, seed: self.seed, here, complete }.decide(run)
+        Finals { space: &self.space, seed: self.seed, ground, here, best, complete }.decide(run)
+    }
+
+    /// The cheapest point, or, where that fails, the one with as few threads but all connections and io threads: the least
+    /// number of threads may be more than one connection bears.
+    fn ground(&self, run: &mut Replay<'_>) -> Result<Option<Point>, Pause> {
+        let mut grounds = vec![self.space.lowest(), self.rich()];
+        grounds.dedup();
+        for ground in grounds {
+            for _ in 0..BASELINES {
+                run.measure(ground, Purpose::Baseline)?;
+            }
+            if run.tallies().get(&ground).is_some_and(Tally::is_feasible) {
+                return Ok(Some(ground));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The cheapest point but for its connections and io threads, of which it has all.
+    fn rich(&self) -> Point {
+        let lowest = self.space.lowest();
+        lowest.with(Axis::IoThreads, self.space.io_threads.hi()).with(Axis::Pool, self.space.pool.hi())
     }
 
     /// Windows that count for nothing, until some in a row are no faster than the best before them: a server that has just
@@ -99,11 +118,11 @@ impl Climb {
     }
 
     /// Searches one axis after the other and returns where that leads. It begins with the most connections and io threads:
-    /// too few of them hold threads back, too many seldom hurt, and what isn't needed goes at the end.
-    fn explore(&self, run: &mut Replay<'_>) -> Result<Point, Pause> {
-        let lowest = self.space.lowest();
-        let rich = lowest.with(Axis::IoThreads, self.space.io_threads.hi()).with(Axis::Pool, self.space.pool.hi());
-        let mut here = if run.explore(rich)?.is_some() { rich } else { lowest };
+    /// too few of them hold threads back, too many seldom hurt, and what isn't needed goes at the end. `best` becomes the peak over
+    /// threads as it was before something was saved on those.
+    fn explore(&self, run: &mut Replay<'_>, ground: Point, best: &mut f64) -> Result<Point, Pause> {
+        let rich = self.rich();
+        let mut here = if run.explore(rich)?.is_some() { rich } else { ground };
         here = self.advance(run, here, Axis::Threads)?;
         if !self.space.batch.is_fixed() {
             here = self.advance(run, here, Axis::Batch)?;
@@ -117,8 +136,12 @@ impl Climb {
                 here = self.advance(run, here, Axis::Batch)?;
             }
         }
+        let peak = Curve::of(&self.line(here, Axis::Threads), run).and_then(|curve| curve.peak());
         for axis in [Axis::IoThreads, Axis::Pool] {
             here = self.advance(run, here, axis)?;
+        }
+        if (here.io_threads, here.pool) != (rich.io_threads, rich.pool) {
+            *best = peak.map_or(0.0, |it| it.1);
         }
         here = self.polish(run, here)?;
         if !self.space.threads.is_fixed() {
@@ -187,7 +210,7 @@ impl Climb {
     }
 
     fn nothing_works(&self, run: &Replay<'_>) -> Answer {
-        let ceiling = run.ceiling();
+        let ceiling = run.ceiling(None);
         let how = ceiling.as_ref().map_or_else(
             || "did nothing at all".to_owned(),
             |ceiling| match ceiling.errors {
@@ -247,7 +270,7 @@ pub(super) fn so_far(run: &Replay<'_>, windows: usize, end: End) -> Answer {
         stop_reason,
         knee: knee.map(choice),
         peak: peak.map(|(point, _)| choice(point)),
-        ceiling: run.ceiling(),
+        ceiling: run.ceiling(knee),
         cheaper: knee.map(|knee| cheaper(run, knee)).unwrap_or_default(),
     }
 }
@@ -280,13 +303,17 @@ pub(super) fn cheaper(run: &Replay<'_>, knee: Point) -> Vec<Alternative> {
     cheaper
 }
 
-/// So long that a whole search of this space fits the budget; at least a quarter of a second, at most ten.
-fn window_for(space: &Space, budget: Duration) -> Duration {
+/// The windows that a whole search of this space takes behind its warm-up, or a few less.
+fn planned(space: &Space) -> u32 {
     let rungs = |axis: Axis| if space.on(axis).is_fixed() { 0 } else { space.on(axis).ladder().len() + 2 };
     let exploring = Axis::ALL.into_iter().map(rungs).sum::<usize>() + rungs(Axis::Threads) / 2 + rungs(Axis::Batch) / 2;
     let settled = [Axis::IoThreads, Axis::Pool].into_iter().filter(|axis| !space.on(*axis).is_fixed());
     let settling = 12 * settled.count();
-    let windows = u32::try_from(exploring + settling + 47).unwrap_or(u32::MAX);
+    u32::try_from(exploring + settling + 47).unwrap_or(u32::MAX)
+}
+
+/// So long that so many windows fit the budget; at least a quarter of a second, at most ten.
+fn window_for(windows: u32, budget: Duration) -> Duration {
     // A third on top of each window for its warm-up, connecting, and waiting for the last answers.
     (budget * 3 / 4 / windows).clamp(Duration::from_millis(250), Duration::from_secs(10))
 }

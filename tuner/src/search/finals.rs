@@ -17,6 +17,8 @@ use crate::workload::mix;
 /// Rounds in which the finalists are measured in turns, and the most of them where that leaves doubt.
 const ROUNDS: u32 = 3;
 const MOST_ROUNDS: u32 = 6;
+/// Windows of a round.
+const PER_ROUND: u32 = 3;
 /// The doubt about a rate that more rounds are for.
 const DOUBT: f64 = 0.01;
 /// Rounds in which the middle and the end of a range are compared, at the most.
@@ -28,6 +30,9 @@ const ATTEMPTS: u32 = 3;
 /// Windows of the fresh run: of the knee, and of the peak where that is another point.
 const OF_KNEE: u32 = 5;
 const OF_PEAK: u32 = 4;
+/// Windows of the knee where they differ by more than this, and nothing else needs them.
+const OF_NOISY_KNEE: u32 = 10;
+const NOISY: f64 = 0.02;
 /// Windows at the most by which a doubtful change of the target is made certain.
 const LOOKS: u32 = 12;
 /// What is left of throughput after a collapse, at the most.
@@ -39,8 +44,12 @@ const VAGUE: f64 = 0.15;
 pub(crate) struct Finals<'s> {
     pub(crate) space: &'s Space,
     pub(crate) seed: u64,
+    /// The cheapest point that works, the yardstick against drift.
+    pub(crate) ground: Point,
     /// Where the search of the axes has led.
     pub(crate) here: Point,
+    /// The peak over threads with all connections and io threads: what was saved on those counts towards what the knee may lack.
+    pub(crate) best: f64,
     /// Whether everything was explored.
     pub(crate) complete: bool,
 }
@@ -68,7 +77,7 @@ impl Finals<'_> {
             Err(pause) => return Err(pause),
         };
         run.keep(0);
-        match self.look_back(run) {
+        match self.look_back(run).and_then(|()| self.save(run, knee.point)) {
             Ok(()) | Err(Pause::Hurry) => {}
             Err(pause) => return Err(pause),
         }
@@ -84,13 +93,14 @@ impl Finals<'_> {
             self.line(Axis::Threads).approach(run)?;
             self.line(Axis::Threads).approach_limit(run, u32::MAX)?;
             let Some((knee, peak)) = self.choose(run, &[]) else { return Ok(()) };
-            let points = if knee == peak { vec![knee] } else { vec![knee, peak] };
+            let other = if knee == peak { self.rival(run, knee, MOST_ROUNDS - round) } else { Some(peak) };
             let curve = Curve::of(&self.line(Axis::Threads), run);
             let doubt = curve.map_or(0.0, |curve| curve.doubt(knee.threads).hypot(curve.doubt(peak.threads)));
             if round >= ROUNDS && doubt < DOUBT {
                 return Ok(());
             }
-            run.measure(self.space.lowest(), Purpose::Sentinel)?;
+            let points: Vec<Point> = std::iter::once(knee).chain(other).collect();
+            run.measure(self.ground, Purpose::Sentinel)?;
             let mut order = points;
             order.sort_by_key(|point| self.place(*point, round));
             for point in order {
@@ -100,10 +110,32 @@ impl Finals<'_> {
         Ok(())
     }
 
+    /// The best of the others for a choice that has none: what looks best may have been lucky. `None` where so many rounds with it
+    /// would leave too few windows.
+    fn rival(&self, run: &Replay<'_>, chosen: Point, rounds: u32) -> Option<Point> {
+        let line = self.line(Axis::Threads);
+        let curve = Curve::of(&line, run).filter(|_| run.left() > PER_ROUND * rounds + CONFIRMATION + LOOKS)?;
+        let others = line.working(run).into_iter().filter(|value| *value != chosen.threads);
+        others.max_by(|a, b| curve.rate(*a).total_cmp(&curve.rate(*b))).map(|value| line.at(value))
+    }
+
+    /// Measures once what fewer connections and io threads than those of the choice do there, where nobody knows: it is what more
+    /// of them are for.
+    fn save(&self, run: &mut Replay<'_>, chosen: Point) -> Result<(), Pause> {
+        for axis in [Axis::IoThreads, Axis::Pool] {
+            let line = Line { through: chosen, axis, span: self.space.on(axis) };
+            let fewer = (chosen.on(axis) / 2).max(line.span.lo());
+            if line.tallies(run).iter().all(|it| it.0 >= chosen.on(axis)) && fewer < chosen.on(axis) {
+                run.measure(line.at(fewer), Purpose::Explore)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Measures again what was measured before, until it is certain that the target has changed, or that it hasn't.
     fn look_back(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
         for _ in 0..BASELINES {
-            run.measure(self.space.lowest(), Purpose::Sentinel)?;
+            run.measure(self.ground, Purpose::Sentinel)?;
         }
         for _ in 0..LOOKS {
             let doubt = drift(run, &self.line(Axis::Threads)).filter(Change::is_doubtful);
@@ -134,7 +166,8 @@ impl Finals<'_> {
             working.retain(|value| latencies.are_met(*value) || Some(*value) == calmest);
         }
         let peak = working.iter().copied().max_by(|a, b| curve.rate(*a).total_cmp(&curve.rate(*b)))?;
-        let enough = curve.rate(peak) * (1.0 - DELTA + curve.doubt(peak).min(DELTA));
+        let enough = self.best.max(curve.rate(peak)) * (1.0 - DELTA + curve.doubt(peak).min(DELTA));
+        let enough = enough.min(curve.rate(peak));
         let knee = working.iter().copied().find(|value| curve.rate(*value) >= enough)?;
         Some((line.at(knee), line.at(peak)))
     }
@@ -181,7 +214,8 @@ impl Finals<'_> {
             }
             let Some((knee, peak)) = self.choose(run, &rejected) else { return Ok(None) };
             let knee = if edge.is_some() { peak } else { knee };
-            measure_fresh(run, knee, peak, &mut fresh)?;
+            let rounds = rounds(run);
+            measure_fresh(run, [(knee, rounds), (peak, OF_PEAK)], &mut fresh)?;
             let failed = [knee, peak].into_iter().find(|point| fresh.get(point).is_none_or(|it| !it.meets_all()));
             if let Some(point) = failed {
                 rejected.push(point);
@@ -225,7 +259,7 @@ impl Finals<'_> {
                 (Verdict::KneeFound, "every range was searched, and the knee held in a fresh run".into())
             };
         let cheaper = cheaper(run, knee.point);
-        let ceiling = run.ceiling().or_else(|| self.collapse(run));
+        let ceiling = run.ceiling(Some(knee.point)).or_else(|| self.collapse(run));
         let knee = (verdict != Verdict::NoPeakInRange).then_some(knee);
         Answer { verdict, stop_reason, knee, peak: Some(peak), ceiling, cheaper }
     }
@@ -272,10 +306,17 @@ fn is_likely((gain, doubt): (f64, f64), axis: Axis) -> bool {
     gain > RISE.max((certain(axis) - 0.5) * doubt)
 }
 
-/// Measures the knee and the peak in turns.
-fn measure_fresh(run: &mut Replay<'_>, knee: Point, peak: Point, fresh: &mut Samples) -> Result<(), Pause> {
-    for round in 0..OF_KNEE {
-        for (point, most) in [(knee, OF_KNEE), (peak, OF_PEAK)] {
+/// Windows of the knee's fresh run: more where they differ much, as far as what comes after them leaves any.
+fn rounds(run: &Replay<'_>) -> u32 {
+    let spare = run.left().saturating_sub(OF_KNEE + OF_PEAK + LOOKS);
+    if run.noise() > NOISY { OF_NOISY_KNEE.min(OF_KNEE + spare) } else { OF_KNEE }
+}
+
+/// Measures points in turns, each in so many windows.
+fn measure_fresh(run: &mut Replay<'_>, points: [(Point, u32); 2], fresh: &mut Samples) -> Result<(), Pause> {
+    let rounds = points.iter().map(|it| it.1).max().unwrap_or_default();
+    for round in 0..rounds {
+        for (point, most) in points {
             let done = fresh.get(&point).map_or(0, |tally| tally.rates.len());
             if round >= most || done >= usize::try_from(round + 1).unwrap_or(usize::MAX) {
                 continue;

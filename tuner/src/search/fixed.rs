@@ -23,7 +23,8 @@ impl Fixed {
     /// A run that takes about this time.
     pub(crate) fn new(point: Point, budget: Duration, rate: Option<f64>) -> Self {
         let window = (budget * 3 / 4 / (WINDOWS + 1)).max(Duration::from_millis(100));
-        Self { point, time: Time { budget, window, warm_up: window, rate, windows: u32::MAX } }
+        let time = Time { budget, window, warm_up: window, rate, windows: u32::MAX, planned: WINDOWS };
+        Self { point, time }
     }
 
     fn measure(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
@@ -38,7 +39,7 @@ impl Fixed {
     fn answer(&self, run: &Replay<'_>) -> Option<Answer> {
         let tally = run.tallies().get(&self.point)?;
         let late = || missed(&tally.late).map(|late| late.objective.clone());
-        let ceiling = run.ceiling().or_else(|| Some(Ceiling { point: self.point, cause: late()?, errors: 0 }));
+        let ceiling = run.ceiling(None).or_else(|| Some(Ceiling { point: self.point, cause: late()?, errors: 0 }));
         let works = tally.meets_all();
         let stop_reason = match &ceiling {
             None if works => "one point was asked for, and it was measured".into(),

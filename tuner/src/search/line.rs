@@ -24,6 +24,8 @@ const NEAR: u32 = 12;
 /// The same where latency is at its limit.
 const CLOSE: u32 = 30;
 
+/// Standard errors by which a value is better or worse for certain than what is enough.
+const CERTAIN: f64 = 3.0;
 /// Rounds of measuring again what chance may have decided, and the doubt that is left to it.
 const SETTLING: usize = 5;
 const DOUBT: f64 = 0.01;
@@ -123,17 +125,7 @@ impl Line {
     pub(crate) fn settle(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
         for round in 1..=SETTLING {
             let Some(curve) = Curve::of(self, run) else { return Ok(()) };
-            let working = self.working(run);
-            let Some((peak, rate)) =
-                working.iter().map(|value| (*value, curve.rate(*value))).max_by(|a, b| a.1.total_cmp(&b.1))
-            else {
-                return Ok(());
-            };
-            let enough =
-                working.iter().position(|value| curve.rate(*value) >= rate * (1.0 - DELTA)).unwrap_or_default();
-            let around = working.iter().skip(enough.saturating_sub(1)).take(2).copied();
-            let mut values: Vec<u32> = around.chain([peak]).collect();
-            values.dedup();
+            let values = unsettled(&curve, &self.working(run));
             let noise = run.noise();
             for value in values {
                 let windows = run.tallies().get(&self.at(value)).map_or(0, |tally| tally.rates.len());
@@ -145,7 +137,7 @@ impl Line {
         Ok(())
     }
 
-    /// Measures where the curve has its knee and its peak.
+    /// Measures where the curve has its knee and its peak, but for what noise would hide.
     pub(crate) fn propose(&self, run: &mut Replay<'_>) -> Result<(), Pause> {
         for _ in 0..PROPOSALS {
             let Some(curve) = Curve::of(self, run) else { return Ok(()) };
@@ -187,7 +179,8 @@ impl Line {
 
     /// Whether nothing was measured at or near a value.
     fn is_new(&self, run: &Replay<'_>, value: u32) -> bool {
-        self.tallies(run).iter().all(|(known, _)| known.abs_diff(value) * NEAR > value)
+        let near = run.noise().max(1.0 / f64::from(NEAR));
+        self.tallies(run).iter().all(|(known, _)| f64::from(known.abs_diff(value)) > near * f64::from(value))
     }
 
     /// The value with the highest mean on this line.
@@ -201,4 +194,23 @@ impl Line {
         let end = self.cliff(run).map_or(u32::MAX, |(_, bad)| bad);
         self.tallies(run).into_iter().filter(|it| it.1.is_feasible() && it.0 < end).map(|it| it.0).collect()
     }
+}
+
+/// Of the values of a curve that work those between which chance may have decided: the cheapest one that gives enough, and the next
+/// cheaper one, each with the best one that it is compared with.
+fn unsettled(curve: &Curve, working: &[u32]) -> Vec<u32> {
+    let rates = working.iter().map(|value| (*value, curve.rate(*value)));
+    let Some((peak, rate)) = rates.max_by(|a, b| a.1.total_cmp(&b.1)) else { return Vec::new() };
+    let limit = rate * (1.0 - DELTA);
+    let enough = working.iter().position(|value| curve.rate(*value) >= limit).unwrap_or_default();
+    let around = working.iter().skip(enough.saturating_sub(1)).take(2).copied();
+    let in_doubt = |value: &u32| {
+        let doubt = rate * curve.doubt(*value).hypot(curve.doubt(peak));
+        *value != peak && (curve.rate(*value) - limit).abs() < CERTAIN * doubt
+    };
+    let mut values: Vec<u32> = around.filter(in_doubt).collect();
+    if !values.is_empty() {
+        values.push(peak);
+    }
+    values
 }

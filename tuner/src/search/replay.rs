@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::curve::Fits;
 use super::{Ceiling, Probe, Purpose, Trial, missed};
 use crate::objective::Late;
-use crate::space::Point;
-use crate::stats::real_len;
+use crate::space::{Axis, Point};
+use crate::stats::{real_len, whole};
 
 /// Why the procedure can't go on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,6 +104,8 @@ pub(crate) struct Time {
     pub(crate) rate: Option<f64>,
     /// Windows at the most.
     pub(crate) windows: u32,
+    /// Windows that the search counts on, behind the warm-up: where they cost more than it was thought, they become shorter.
+    pub(crate) planned: u32,
 }
 
 /// The windows to keep time for, so that what was found can be compared and confirmed.
@@ -121,6 +123,13 @@ const STOOD_STILL: f64 = 3.0;
 const LEAST_USUAL: f64 = 0.02;
 /// Windows of the warm-up that count towards the most windows; a server that takes longer to warm up is not searched less for that.
 const FREE_WARM_UPS: usize = 7;
+/// What a window costs over its length, before there is experience: a third more, for its warm-up, connecting, and the last
+/// answers.
+const USUAL_COST: f64 = 4.0 / 3.0;
+/// The share of its planned length that a window keeps at the least, however much it costs besides.
+const SHORTEST: f64 = 0.4;
+/// No window is made shorter than this.
+const LEAST: Duration = Duration::from_millis(250);
 /// Failed requests of one window that are more than chance.
 const CERTAIN: u64 = 5;
 /// Standard errors by which a latency objective is clearly missed, at 5 %.
@@ -164,9 +173,8 @@ impl<'h> Replay<'h> {
                 Ok(trial)
             }
             None if self.has_time_for(purpose) => {
-                let Time { window, warm_up, rate, .. } = self.time;
-                let window = if purpose == Purpose::WarmUp { warm_up } else { window };
-                Err(Pause::Measure(Probe { point, purpose, window, rate }))
+                let window = if purpose == Purpose::WarmUp { self.time.warm_up } else { self.window() };
+                Err(Pause::Measure(Probe { point, purpose, window, rate: self.time.rate }))
             }
             None => Err(Pause::Hurry),
         }
@@ -240,10 +248,14 @@ impl<'h> Replay<'h> {
         best.map(|(point, tally)| (*point, tally.mean()))
     }
 
-    /// The cheapest point that failed, or missed a latency objective.
-    pub(crate) fn ceiling(&self) -> Option<Ceiling> {
+    /// The cheapest point that failed, or missed a latency objective: with more threads than a chosen one and all else alike, if
+    /// there is one.
+    pub(crate) fn ceiling(&self, chosen: Option<Point>) -> Option<Ceiling> {
         let infeasible = |tally: &Tally| tally.errors > 0 || missed(&tally.late).is_some() && !tally.is_feasible();
-        let (point, tally) = self.tallies.iter().find(|(_, tally)| infeasible(tally))?;
+        let failed = || self.tallies.iter().filter(|(_, tally)| infeasible(tally));
+        let above = |chosen: Point, point: Point| point > chosen && point == chosen.with(Axis::Threads, point.threads);
+        let next = chosen.and_then(|chosen| failed().find(|(point, _)| above(chosen, **point)));
+        let (point, tally) = next.or_else(|| failed().next())?;
         let objective = missed(&tally.late).map(|late| late.objective.clone());
         let cause = tally.cause.clone().or(objective).unwrap_or_else(|| "unknown".into());
         Some(Ceiling { point: *point, cause, errors: tally.errors })
@@ -267,9 +279,25 @@ impl<'h> Replay<'h> {
 
     /// Whether so many windows more may be measured.
     fn has_windows(&self, windows: u32) -> bool {
-        let warm_ups = self.history.iter().take_while(|trial| trial.probe.purpose == Purpose::WarmUp).count();
-        let done = u32::try_from(self.next - warm_ups.saturating_sub(FREE_WARM_UPS).min(self.next)).unwrap_or(u32::MAX);
-        done.saturating_add(windows) <= self.time.windows
+        self.done().saturating_add(windows) <= self.time.windows
+    }
+
+    /// The windows that count towards the most.
+    fn done(&self) -> u32 {
+        let beyond = self.warm_ups().saturating_sub(FREE_WARM_UPS);
+        u32::try_from(self.next.saturating_sub(beyond)).unwrap_or(u32::MAX)
+    }
+
+    /// How many windows more there are, and time for.
+    pub(crate) fn left(&self) -> u32 {
+        let time = self.time.budget.saturating_sub(self.spent()).div_duration_f64(self.cost());
+        let by_time = u32::try_from(whole(time.floor())).unwrap_or(u32::MAX);
+        by_time.min(self.time.windows.saturating_sub(self.done()))
+    }
+
+    /// Windows of the warm-up.
+    fn warm_ups(&self) -> usize {
+        self.history.iter().take_while(|trial| trial.probe.purpose == Purpose::WarmUp).count()
     }
 
     fn has_time_for(&self, purpose: Purpose) -> bool {
@@ -303,15 +331,27 @@ impl<'h> Replay<'h> {
         within.get(within.len() / 2).copied().unwrap_or_default()
     }
 
-    /// What a window costs with all that belongs to it: by experience, or by a guess before there is any.
+    /// The length of the next window: as planned, or so short that what is left of the search fits into what is left of the time.
+    fn window(&self) -> Duration {
+        let done = u32::try_from(self.next.saturating_sub(self.warm_ups())).unwrap_or(u32::MAX);
+        let left = self.time.planned.saturating_sub(done).max(1);
+        let share = self.time.budget.saturating_sub(self.spent()) / left;
+        let window = self.time.window;
+        let shortest = window.mul_f64(SHORTEST).max(LEAST).min(window);
+        share.div_f64(self.cost_of_length()).clamp(shortest, window)
+    }
+
+    /// What a window costs with all that belongs to it.
     fn cost(&self) -> Duration {
+        self.window().mul_f64(self.cost_of_length())
+    }
+
+    /// What a window costs over its length: by experience, or by a guess before there is any.
+    fn cost_of_length(&self) -> f64 {
         let seen = self.history.get(..self.next).unwrap_or_default();
-        let guess = self.time.window + self.time.window / 3;
-        match (seen.first(), seen.last(), u32::try_from(seen.len())) {
-            (Some(first), Some(last), Ok(count)) if count > 1 => {
-                ((last.spent.saturating_sub(first.spent)) / (count - 1)).max(self.time.window)
-            }
-            _ => guess,
-        }
+        let (Some((first, rest)), Some(last)) = (seen.split_first(), seen.last()) else { return USUAL_COST };
+        let lengths: Duration = rest.iter().map(|trial| trial.probe.window).sum();
+        let spent = last.spent.saturating_sub(first.spent);
+        if lengths.is_zero() { USUAL_COST } else { spent.div_duration_f64(lengths).max(1.0) }
     }
 }

@@ -10,7 +10,7 @@ use super::session::{Session, within};
 use super::{Measurement, Target, TargetUri};
 use crate::failure::{Failure, Result};
 use crate::interrupt::Interrupt;
-use crate::load::{Fresh, Live, Load, measure};
+use crate::load::{Fresh, Live, Load, measure, uneven};
 use crate::machine::ServerSource;
 use crate::search::Probe;
 use crate::space::Point;
@@ -152,6 +152,7 @@ impl LiveTarget {
 impl Target for LiveTarget {
     fn measure(&mut self, probe: &Probe, limit: Duration, watch: &dyn Fn(Live)) -> Measurement {
         let begun = Instant::now();
+        let is_new = self.windows == 0 || !self.session.as_ref().is_some_and(|session| session.serves(probe.point));
         if let Err(refusal) = self.switch(probe.point, limit) {
             return Measurement::failed(refusal.class, refusal.message);
         }
@@ -169,6 +170,7 @@ impl Target for LiveTarget {
             fresh: &self.fresh,
             interrupt: &self.interrupt,
             point: probe.point,
+            is_new: is_new && !self.uri.is_in_process(),
             rate: probe.rate,
             server: self.server.as_ref(),
             window: probe.window,
@@ -182,5 +184,10 @@ impl Target for LiveTarget {
 
     fn spent(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let open = self.session.as_ref();
+        open.and_then(|session| uneven(session.client.topology(), &self.workload)).into_iter().collect()
     }
 }

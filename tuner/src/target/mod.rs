@@ -23,6 +23,11 @@ pub(crate) trait Target {
 
     /// How long it has run; a simulated target has a time of its own.
     fn spent(&self) -> Duration;
+
+    /// What is to be known of it, in sentences.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl Target for Box<dyn Target> {
@@ -32,5 +37,9 @@ impl Target for Box<dyn Target> {
 
     fn spent(&self) -> Duration {
         (**self).spent()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        (**self).notes()
     }
 }

@@ -1,10 +1,12 @@
 //! `report.html`: one page that holds everything and fetches nothing.
 
+mod curve;
 mod plot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use self::curve::curve;
 use self::plot::{Plot, escape, heat_map};
 use super::figures::{Figures, cpu};
 use super::model::{fullest, line};
@@ -12,10 +14,6 @@ use super::table::{closing, millis, percent, rate};
 use super::{ResultFile, Window};
 use crate::search::Purpose;
 use crate::space::{Axis, Point};
-use crate::stats::real_len;
-
-/// Points of a fitted curve.
-const SMOOTH: usize = 80;
 
 /// The page.
 pub(crate) fn html(result: &ResultFile, windows: &[Window]) -> String {
@@ -68,67 +66,6 @@ fn counts(window: &Window) -> bool {
     window.trial.probe.purpose != Purpose::WarmUp
 }
 
-fn curve(result: &ResultFile, windows: &[Window], through: Point) -> String {
-    let figures = figures(windows, through);
-    let threads: Vec<u32> = figures.iter().map(|it| it.point.threads).collect();
-    let (Some(first), Some(last)) = (threads.first(), threads.last()) else { return String::new() };
-    // What failed with other rows per request is no ceiling of these threads.
-    let ceiling = result.ceiling.as_ref().filter(|it| it.point.batch == through.batch);
-    let ceiling = ceiling.map(|it| it.point.threads).filter(|it| *it >= *first);
-    let end = ceiling.map_or(*last, |ceiling| ceiling.max(*last));
-    let top = figures.iter().map(|it| it.ci95[1].max(it.rows_per_s)).fold(0.0, f64::max);
-    let mut plot = Plot::new(f64::from(*first), f64::from(end), top);
-    let x = |it: &Figures| f64::from(it.point.threads);
-    plot.band("band", &figures.iter().map(|it| (x(it), it.ci95[0], it.ci95[1])).collect::<Vec<_>>());
-    if let Some(model) = &result.model {
-        let step = (f64::from(end) / f64::from(*first)).powf(1.0 / real_len(SMOOTH));
-        let values = std::iter::successors(Some(f64::from(*first)), |value| Some(value * step)).take(SMOOTH + 1);
-        plot.line("fit", &values.map(|value| (value, model.at(value))).collect::<Vec<_>>());
-    }
-    plot.line("curve", &figures.iter().map(|it| (x(it), it.rows_per_s)).collect::<Vec<_>>());
-    let text = |it: &Figures| format!("{}: {} rows/s", it.point, rate(it.rows_per_s));
-    plot.dots("dot", &figures.iter().map(|it| (x(it), it.rows_per_s, text(it))).collect::<Vec<_>>());
-    let marks = [("knee", &result.knee), ("peak", &result.peak)];
-    for (place, (name, found)) in marks.into_iter().enumerate() {
-        // A peak that is the knee needs no line of its own.
-        let again = name == "peak" && result.knee.as_ref().map(|knee| knee.point) == found.as_ref().map(|it| it.point);
-        if let Some(found) = found.as_ref().filter(|_| !again) {
-            plot.mark(name, f64::from(found.point.threads), place, &format!("{name} {}", found.point.threads));
-        }
-    }
-    if let (Some(at), Some(ceiling)) = (ceiling, &result.ceiling) {
-        plot.mark("ceiling", f64::from(at), 2, &format!("ceiling {at}: {}", ceiling.cause));
-    }
-    let svg = plot.finish("rows per second over threads", &threads, "threads", rate);
-    let Point { io_threads, pool, batch, .. } = through;
-    let beside = format!("At {io_threads} io threads, pool {pool}, batch {batch}. {}", law(result));
-    section("Throughput", &format!("<figure>{svg}<figcaption>{}</figcaption></figure>", escape(&beside)))
-}
-
-/// What the fitted law says, in words.
-fn law(result: &ResultFile) -> String {
-    let band = "The band is the 95 % confidence interval.";
-    let Some(model) = &result.model else {
-        return format!("{band} Fewer than four numbers of threads: no law can be fitted.");
-    };
-    let care = if model.is_weak() { ", on few points" } else { "" };
-    let kappa = if model.kappa_at_bound { "κ 0 (at its bound)".into() } else { format!("κ {:.3e}", model.kappa) };
-    let peak = match (model.peak_threads, model.limit_rows_per_s) {
-        (Some(peak), _) => format!("its peak would be at {peak:.0} threads"),
-        (None, Some(limit)) => format!("it has no peak, and a limit of {} rows/s", rate(limit)),
-        (None, None) => "it has neither peak nor limit".into(),
-    };
-    let kneedle = model.kneedle_threads.map_or_else(String::new, |knee| {
-        format!(" Kneedle, which depends on where the range ends, would say {knee:.0} threads.")
-    });
-    format!(
-        "{band} Dashed, the Universal Scalability Law{care}: λ {}, σ {:.4}, {kappa}; {peak}. It leaves {} unexplained.{kneedle}",
-        rate(model.lambda),
-        model.sigma,
-        percent(model.residual)
-    )
-}
-
 fn latency(result: &ResultFile, windows: &[Window], through: Point) -> String {
     let figures = figures(windows, through);
     let threads: Vec<u32> = figures.iter().map(|it| it.point.threads).collect();
@@ -169,48 +106,65 @@ fn heat(windows: &[Window]) -> String {
     section("Pool and batch", &format!("<figure>{map}<figcaption>{caption}</figcaption></figure>"))
 }
 
+/// A column of the table of points: its head, whether it is there, and what it shows.
+type Column<'c> = (&'c str, bool, fn(&Figures, &[&Window]) -> String);
+
 fn points(windows: &[Window]) -> String {
     let mut by_point: BTreeMap<(Point, Option<u64>), Vec<&Window>> = BTreeMap::new();
     for window in windows.iter().filter(|window| counts(window)) {
         by_point.entry((window.trial.probe.point, window.trial.probe.rate.map(f64::to_bits))).or_default().push(window);
     }
-    let mut table = String::from(
-        "<div class=\"wide\"><table><tr><th>threads</th><th>io</th><th>pool</th><th>batch</th><th>offered/s</th><th>windows</th>\
-         <th>rows/s</th><th>±95 %</th><th>p50</th><th>p95</th><th>p99</th><th>errors</th><th>client CPU</th></tr>",
-    );
+    let open = windows.iter().any(|window| window.trial.probe.rate.is_some());
+    let seen = windows.iter().any(|window| window.measurement.cpu.is_some());
+    let columns = columns(open, seen);
+    let shown = || columns.iter().filter(|(_, shown, _)| *shown);
+    let heads: Vec<String> = shown().map(|(head, ..)| format!("<th>{head}</th>")).collect();
+    let mut table = format!("<div class=\"wide\"><table><tr>{}</tr>", heads.concat());
     for ((point, _), windows) in &by_point {
-        table += &row(*point, windows).unwrap_or_default();
+        let Some(figures) = Figures::of(*point, windows, None) else { continue };
+        let cells = shown().map(|(.., cell)| format!("<td>{}</td>", escape(&cell(&figures, windows))));
+        let _ = write!(table, "<tr>{}</tr>", cells.collect::<Vec<_>>().concat());
     }
     table + "</table></div>"
 }
 
-fn row(point: Point, windows: &[&Window]) -> Option<String> {
-    let figures = Figures::of(point, windows, None)?;
+fn columns(open: bool, seen: bool) -> [Column<'static>; 13] {
+    [
+        ("threads", true, |it, _| it.point.threads.to_string()),
+        ("io", true, |it, _| it.point.io_threads.to_string()),
+        ("pool", true, |it, _| it.point.pool.to_string()),
+        ("batch", true, |it, _| it.point.batch.to_string()),
+        ("offered/s", open, |_, windows| {
+            or_dash(windows.first().and_then(|it| it.trial.probe.rate), |it| it.to_string())
+        }),
+        ("windows", true, |_, windows| windows.len().to_string()),
+        ("rows/s", true, |it, _| rate(it.rows_per_s)),
+        ("±95 %", true, |it, _| half_width(it)),
+        ("p50", true, |it, _| or_dash(it.p50_ms, millis)),
+        ("p95", true, |it, _| or_dash(it.p95_ms, millis)),
+        ("p99", true, |it, _| or_dash(it.p99_ms, millis)),
+        ("errors", true, |_, windows| errors(windows)),
+        ("client CPU", seen, |_, windows| or_dash(cpu(windows).map(|cpu| cpu.client), percent)),
+    ]
+}
+
+fn or_dash(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or_else(|| "–".into(), show)
+}
+
+fn half_width(figures: &Figures) -> String {
     let half = (figures.ci95[1] - figures.ci95[0]) / 2.0 / figures.rows_per_s;
-    let time = |value: Option<f64>| value.map_or_else(|| "–".into(), millis);
-    let errors: BTreeSet<String> =
-        windows.iter().flat_map(|it| &it.measurement.errors).map(|(class, count)| format!("{count} {class}")).collect();
-    let errors = if errors.is_empty() { "0".into() } else { errors.into_iter().collect::<Vec<_>>().join(", ") };
-    let offered =
-        windows.first().and_then(|it| it.trial.probe.rate).map_or_else(|| "–".into(), |rate| rate.to_string());
-    let busy = cpu(windows).map_or_else(|| "–".into(), |cpu| percent(cpu.client));
-    let cells = [
-        point.threads.to_string(),
-        point.io_threads.to_string(),
-        point.pool.to_string(),
-        point.batch.to_string(),
-        offered,
-        windows.len().to_string(),
-        rate(figures.rows_per_s),
-        if half.is_finite() { format!("{:.1} %", half * 100.0) } else { "–".into() },
-        time(figures.p50_ms),
-        time(figures.p95_ms),
-        time(figures.p99_ms),
-        errors,
-        busy,
-    ];
-    let cells: Vec<String> = cells.iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
-    Some(format!("<tr>{}</tr>", cells.concat()))
+    if half.is_finite() { format!("{:.1} %", half * 100.0) } else { "–".into() }
+}
+
+/// Failures of all windows by class.
+fn errors(windows: &[&Window]) -> String {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (class, count) in windows.iter().flat_map(|it| &it.measurement.errors) {
+        *counts.entry(class).or_default() += count;
+    }
+    let counts: Vec<String> = counts.into_iter().map(|(class, count)| format!("{count} {class}")).collect();
+    if counts.is_empty() { "0".into() } else { counts.join(", ") }
 }
 
 fn plain(rows: &[(&str, String)]) -> String {

@@ -11,8 +11,12 @@ const LEFT: f64 = 70.0;
 const BOTTOM: f64 = 40.0;
 const TOP: f64 = 16.0;
 const RIGHT: f64 = 24.0;
-/// Ticks of the vertical axis.
-const TICKS: usize = 4;
+/// Ticks of the vertical axis above zero, at the most, and the steps between them, times a power of ten.
+const TICKS: f64 = 5.0;
+const STEPS: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
+/// The room that a label of the horizontal axis needs, for each of its digits and beside them.
+const DIGIT: f64 = 8.0;
+const GAP: f64 = 8.0;
 
 /// Text that is no markup.
 pub(super) fn escape(text: &str) -> String {
@@ -76,6 +80,18 @@ impl Plot {
         }
     }
 
+    /// Crosses with a text that shows when one is pointed at.
+    pub(super) fn crosses(&mut self, class: &str, points: &[(f64, f64, String)]) {
+        for (x, y, text) in points {
+            let (x, y, text) = (self.x(*x), self.y(*y), escape(text));
+            self.add(&format!(
+                "<path class=\"{class}\" d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\"><title>{text}</title></path>",
+                x - 4.0,
+                y - 4.0
+            ));
+        }
+    }
+
     /// A vertical line with a label; `place` keeps the labels of several apart.
     pub(super) fn mark(&mut self, class: &str, at: f64, place: usize, label: &str) {
         // Low down, where a curve that has risen isn't.
@@ -92,8 +108,7 @@ impl Plot {
     /// The whole plot with its axes: labels of the horizontal axis at these values, and how the vertical one shows a number.
     pub(super) fn finish(self, title: &str, xs: &[u32], name: &str, show: impl Fn(f64) -> String) -> String {
         let mut axes = String::new();
-        for tick in 0..=TICKS {
-            let value = self.top * real_len(tick) / real_len(TICKS);
+        for value in ticks(self.top) {
             let y = self.y(value);
             // Writing to a string doesn't fail.
             let _ = write!(
@@ -106,8 +121,7 @@ impl Plot {
                 escape(&show(value))
             );
         }
-        for value in spread(xs) {
-            let x = self.x(f64::from(value));
+        for (x, value) in spread(xs.iter().map(|value| (self.x(f64::from(*value)), *value))) {
             let _ = write!(
                 axes,
                 "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{value}</text>",
@@ -125,12 +139,20 @@ impl Plot {
     }
 }
 
-/// Of many values those that can stand beside each other: each at least a third more than the one before.
-fn spread(values: &[u32]) -> Vec<u32> {
-    let mut kept: Vec<u32> = Vec::new();
-    for value in values {
-        if kept.last().is_none_or(|last| u64::from(*value) * 3 >= u64::from(*last) * 4) {
-            kept.push(*value);
+/// Round values from 0 to the top.
+fn ticks(top: f64) -> Vec<f64> {
+    let power = 10.0_f64.powf((top / TICKS).log10().floor());
+    let step = STEPS.into_iter().map(|step| step * power).find(|step| top / step <= TICKS).unwrap_or(top);
+    std::iter::successors(Some(0.0), |value| Some(value + step)).take_while(|value| *value <= top).collect()
+}
+
+/// Of many labels at their places those that can stand beside each other.
+fn spread(labels: impl Iterator<Item = (f64, u32)>) -> Vec<(f64, u32)> {
+    let half = |value: u32| DIGIT * real_len(value.to_string().len()) / 2.0;
+    let mut kept: Vec<(f64, u32)> = Vec::new();
+    for (x, value) in labels {
+        if kept.last().is_none_or(|(last, other)| x - last >= half(*other) + half(value) + GAP) {
+            kept.push((x, value));
         }
     }
     kept
@@ -180,7 +202,16 @@ mod tests {
 
     #[test]
     fn labels_keep_their_distance() {
-        assert_eq!(spread(&[1, 2, 4, 8, 9, 10, 12, 16]), [1, 2, 4, 8, 12, 16]);
+        let labels = [(0.0, 1), (20.0, 2), (30.0, 3), (60.0, 1024), (90.0, 1400), (100.0, 2048)];
+        let kept: Vec<u32> = spread(labels.into_iter()).into_iter().map(|it| it.1).collect();
+        assert_eq!(kept, [1, 2, 1024, 2048]);
+    }
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        assert_eq!(ticks(919.0), [0.0, 200.0, 400.0, 600.0, 800.0]);
+        assert_eq!(ticks(2.5), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]);
+        assert_eq!(ticks(5.1), [0.0, 2.0, 4.0]);
     }
 
     #[test]
