@@ -63,6 +63,7 @@ pub(crate) struct Job {
 }
 
 /// What the writer is asked.
+#[expect(clippy::large_enum_variant, reason = "nearly every message is a write, and none is moved more than twice")]
 pub(crate) enum Message {
     Write(Job),
     Other(Other),
