@@ -23,6 +23,7 @@ pub mod streamer;
 pub mod table;
 #[cfg(any(test, feature = "testkit"))]
 pub mod testkit;
+pub mod thread;
 pub mod timer;
 
 pub use crate::backend::{Backend, BackendService, LocalTopology, Owner, ResponseFuture, Topology};

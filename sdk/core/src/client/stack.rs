@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use tower::{Service, ServiceExt};
@@ -11,9 +10,7 @@ use crate::backend::ResponseFuture;
 use crate::error::Error;
 use crate::request::Request;
 use crate::response::Response;
-
-/// How many threads have a stack of their own; those beyond that share them.
-const THREADS: usize = 16;
+use crate::thread;
 
 /// A stack of layers over a backend, called through a shared reference.
 pub(super) trait Stack: Send + Sync + fmt::Debug {
@@ -25,7 +22,7 @@ pub(super) trait Stack: Send + Sync + fmt::Debug {
 #[derive(Debug)]
 pub(super) struct PerThread<S> {
     service: S,
-    clones: [Own<S>; THREADS],
+    clones: [Own<S>; thread::NUMBERS],
 }
 
 /// On cache lines of its own, two of which some processors fetch at a time.
@@ -40,20 +37,13 @@ impl<S: Clone> PerThread<S> {
     }
 }
 
-/// Threads are numbered as they come, so that those of one runtime have different numbers.
-fn thread_number() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local! { static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed) % THREADS; }
-    NUMBER.with(|number| *number)
-}
-
 impl<S> Stack for PerThread<S>
 where
     S: Service<Request, Response = Response, Error = Error> + Clone + Send + Sync + fmt::Debug + 'static,
     S::Future: Send,
 {
     fn call(&self, request: Request) -> ResponseFuture {
-        match self.clones.get(thread_number()).map(|own| own.0.try_lock()) {
+        match self.clones.get(thread::number()).map(|own| own.0.try_lock()) {
             Some(Ok(mut service)) => send(&mut *service, request),
             // Held by a thread with the same number, or by this one: a layer may call the client that it is part of.
             _ => send(&mut self.service.clone(), request),
@@ -75,8 +65,8 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, OnceLock};
 
     use futures::FutureExt;
 
@@ -126,10 +116,10 @@ mod tests {
         let service = Nested { calls: Arc::new(AtomicUsize::new(1)), ..Nested::default() };
         let stack = PerThread::new(service.clone());
         std::thread::scope(|scope| {
-            for _ in 0..2 * THREADS {
+            for _ in 0..2 * thread::NUMBERS {
                 scope.spawn(|| assert!(stack.call(request()).now_or_never().is_some()));
             }
         });
-        assert_eq!(service.calls.load(Ordering::Relaxed), 1 + 2 * THREADS);
+        assert_eq!(service.calls.load(Ordering::Relaxed), 1 + 2 * thread::NUMBERS);
     }
 }
