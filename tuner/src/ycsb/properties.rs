@@ -55,8 +55,8 @@ impl Properties {
     pub(crate) fn number<T: FromStr>(&self, name: &str, default: T) -> Result<T> {
         let Some(text) = self.get(name) else { return Ok(default) };
         text.trim().parse().map_err(|_| {
-            let kind = if std::any::type_name::<T>() == "f64" { "number" } else { "whole number" };
-            Failure::input(format!("{name}={text} is no {kind}"))
+            let wanted = if std::any::type_name::<T>() == "f64" { "number" } else { "whole number of 0 or more" };
+            Failure::input(format!("{name}={text} is no {wanted}"))
         })
     }
 
