@@ -27,9 +27,6 @@ use crate::workload::Workload;
 const TICK: Duration = Duration::from_millis(50);
 /// Steadiness needs many looks, of which each must see some answers.
 const SHORTEST_TICK: Duration = Duration::from_millis(5);
-/// How many times as long as a request takes a warm-up is at the least on new connections, if that is no longer than the window: a
-/// client opens the first one, asks it for the others of its pool, and those take some requests of their own until they serve.
-const TRIPS: u32 = 6;
 /// How long to wait for the last answers, above the length of the window.
 const GRACE: Duration = Duration::from_secs(2);
 /// The end of the time that is kept for them.
@@ -43,8 +40,6 @@ pub(crate) struct Load<'l> {
     pub(crate) fresh: &'l Arc<Fresh>,
     pub(crate) interrupt: &'l Interrupt,
     pub(crate) point: Point,
-    /// Whether its connections are new.
-    pub(crate) is_new: bool,
     /// Requests per second in open loop.
     pub(crate) rate: Option<f64>,
     /// Where the server is to be seen, where it is on this machine and known.
@@ -130,28 +125,19 @@ impl Load<'_> {
         workers
     }
 
-    /// Waits until throughput is steady, for an eighth of the window at least and half of it at most; on new connections until
-    /// those of the pool are all there.
+    /// Waits until throughput is steady, for an eighth of the window at least and half of it at most.
     fn warm_up(&self, shared: &Shared, begun: Instant, watch: &dyn Fn(Live)) -> Duration {
         let (least, most) = (self.window / 8, (self.window / 2).min(self.limit / 2));
         let mut rates = Vec::new();
         let mut seen = (Instant::now(), 0);
         loop {
-            let settled = self.settled(shared, begun.elapsed()).min(self.window).min(self.limit / 2);
-            let is_steady = begun.elapsed() >= least.max(settled) && steady_from(&rates).is_some();
-            if is_steady || begun.elapsed() >= most.max(settled) || self.interrupt.is_set() {
+            let is_steady = begun.elapsed() >= least && steady_from(&rates).is_some();
+            if is_steady || begun.elapsed() >= most || self.interrupt.is_set() {
                 return begun.elapsed();
             }
             sleep((self.window / 100).clamp(SHORTEST_TICK, TICK));
             rates.push(look(shared, &mut seen, watch));
         }
-    }
-
-    /// When connections serve that were opened at the beginning, by the time that requests have taken so far (Little's law).
-    fn settled(&self, shared: &Shared, elapsed: Duration) -> Duration {
-        let requests = real(live_rows(shared)) / f64::from(self.point.batch);
-        let trip = elapsed.mul_f64(f64::from(self.point.threads)).div_f64(requests.max(1.0)).min(elapsed);
-        if self.is_new { trip * TRIPS } else { Duration::ZERO }
     }
 
     /// Waits for the end of the window; whether it came.

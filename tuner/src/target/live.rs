@@ -152,7 +152,6 @@ impl LiveTarget {
 impl Target for LiveTarget {
     fn measure(&mut self, probe: &Probe, limit: Duration, watch: &dyn Fn(Live)) -> Measurement {
         let begun = Instant::now();
-        let is_new = self.windows == 0 || !self.session.as_ref().is_some_and(|session| session.serves(probe.point));
         if let Err(refusal) = self.switch(probe.point, limit) {
             return Measurement::failed(refusal.class, refusal.message);
         }
@@ -170,7 +169,6 @@ impl Target for LiveTarget {
             fresh: &self.fresh,
             interrupt: &self.interrupt,
             point: probe.point,
-            is_new: is_new && !self.uri.is_in_process(),
             rate: probe.rate,
             server: self.server.as_ref(),
             window: probe.window,

@@ -1,9 +1,10 @@
 //! A connection to the target with the runtime that carries it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use peristyle::Client;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::sleep;
 
 use super::TargetUri;
 use crate::failure::{Failure, Result};
@@ -12,6 +13,8 @@ use crate::space::Point;
 
 /// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(20);
+/// How long to wait at most for the other connections of a pool.
+const FILL: Duration = Duration::from_secs(5);
 
 /// A client, and a runtime with as many worker threads as the point asks for.
 #[derive(Debug)]
@@ -46,7 +49,7 @@ impl Session {
         let runtime = runtime(point.io_threads)?;
         let client = match open.filter(|_| uri.is_in_process()) {
             Some(client) => client.clone(),
-            None => runtime.block_on(connect(uri, point.pool, limit.min(CONNECT)))?,
+            None => runtime.block_on(connect_filled(uri, point.pool, limit.min(CONNECT)))?,
         };
         Ok(Self { runtime, client, io_threads: point.io_threads, pool: point.pool })
     }
@@ -75,6 +78,19 @@ fn runtime(io_threads: u32) -> Result<Runtime, Refusal> {
         class: "client_threads",
         message: format!("can't start {io_threads} io threads: {error}"),
     })
+}
+
+/// Connects, and lets the pool fill. A driver is ready with its first connections and opens the others behind them, unseen: a
+/// window that began at once would measure a smaller pool than it was asked for. Connecting took the round trips of a connection
+/// several times over (to find the cluster, to learn its layout, to open the first connection), so as long again is enough.
+async fn connect_filled(uri: &TargetUri, pool: u32, limit: Duration) -> Result<Client, Refusal> {
+    let begun = Instant::now();
+    let client = connect(uri, pool, limit).await?;
+    if !uri.is_in_process() {
+        let took = begun.elapsed();
+        sleep(took.min(FILL).min(limit.saturating_sub(took) / 2)).await;
+    }
+    Ok(client)
 }
 
 async fn connect(uri: &TargetUri, pool: u32, limit: Duration) -> Result<Client, Refusal> {
